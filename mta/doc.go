@@ -13,16 +13,17 @@
 // Packages of this module stand on floors and import lower floors only, never their own. A test under
 // cmd/internal/house compares this table with what go list says:
 //
-//	9  cmd/svc  cmd/svcctl  cmd/svcload
-//	8  scriptmods
-//	7  scriptmods/*
-//	6  mta/server
-//	5  httpapi
-//	4  egress/smtpc
-//	3  egress  mta/smtpd  httpapi/inject
-//	2  queue  script  mta/smtp  mta/journal  egress/route  egress/dial  spool/kinds
-//	1  mta  mta/mail  mta/dns  mta/limit  spool/{bolt,localdisk,memory,spooltest}
-//	0  spool  mta/event  mta/settings  mta/metric  mta/cache  mta/netmap  mta/journal/jsonl  queue/wheel  httpapi/api
+//	10  cmd/svc  cmd/svcctl  cmd/svcload
+//	9   scriptmods
+//	8   scriptmods/*
+//	7   mta/server
+//	6   httpapi
+//	5   egress/smtpc
+//	4   egress  mta/smtpd  httpapi/inject
+//	3   queue  script  mta/smtp  mta/journal  egress/dial  spool/kinds
+//	2   mta  egress/route  spool/{bolt,localdisk,memory,spooltest}
+//	1   spool  mta/mail  mta/dns  mta/limit
+//	0   mta/event  mta/settings  mta/metric  mta/cache  mta/netmap  mta/journal/jsonl  queue/wheel  httpapi/api
 //
 // # Invariants
 //

@@ -11,17 +11,17 @@ const module = "example.com/svc"
 // floors maps each package, without the module path, to its floor. A name that ends in "/*" stands for the folders
 // right below it.
 var floors = map[string]int{
-	"cmd/svc": 9, "cmd/svcctl": 9, "cmd/svcload": 9,
-	"scriptmods":   8,
-	"scriptmods/*": 7,
-	"mta/server":   6,
-	"httpapi":      5,
-	"egress/smtpc": 4,
-	"egress":       3, "mta/smtpd": 3, "httpapi/inject": 3,
-	"queue": 2, "script": 2, "mta/smtp": 2, "mta/journal": 2, "egress/route": 2, "egress/dial": 2, "spool/kinds": 2,
-	"mta": 1, "mta/mail": 1, "mta/dns": 1, "mta/limit": 1,
-	"spool/bolt": 1, "spool/localdisk": 1, "spool/memory": 1, "spool/spooltest": 1,
-	"spool": 0, "mta/event": 0, "mta/settings": 0, "mta/metric": 0, "mta/cache": 0, "mta/netmap": 0,
+	"cmd/svc": 10, "cmd/svcctl": 10, "cmd/svcload": 10, "cmd/internal/load": 9, "cmd/internal/house": 0,
+	"scriptmods":   9,
+	"scriptmods/*": 8,
+	"mta/server":   7,
+	"httpapi":      6,
+	"egress/smtpc": 5,
+	"egress":       4, "mta/smtpd": 4, "httpapi/inject": 4,
+	"queue": 3, "script": 3, "mta/smtp": 3, "mta/journal": 3, "egress/dial": 3, "spool/kinds": 3,
+	"mta": 2, "spool/bolt": 2, "spool/localdisk": 2, "spool/memory": 2, "spool/spooltest": 2, "egress/route": 2,
+	"spool": 1, "mta/mail": 1, "mta/dns": 1, "mta/limit": 1,
+	"mta/event": 0, "mta/settings": 0, "mta/metric": 0, "mta/cache": 0, "mta/netmap": 0,
 	"mta/journal/jsonl": 0, "queue/wheel": 0, "httpapi/api": 0,
 }
 
