@@ -2,6 +2,8 @@ package mail
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -119,5 +121,41 @@ func BenchmarkCount(b *testing.B) {
 		if Parse(msg).Count("Received") != 5 {
 			b.Fatal("wrong count")
 		}
+	}
+}
+
+// SM-48: the header decodes to JSON with the marker after white space is removed.
+func TestSupplemental(t *testing.T) {
+	meta := map[string]any{"tenant": "acme", "long": strings.Repeat("x", 300)}
+	b, err := Supplemental("X-SvcRef", []string{"a@b.example"}, []string{"tenant", "long", "unset"},
+		func(k string) (any, bool) { v, ok := meta[k]; return v, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(b), "\r\n") {
+		if len(line) > 76 {
+			t.Errorf("line of %d columns", len(line))
+		}
+	}
+	f, ok := Parse(b).First("x-svcref")
+	if !ok {
+		t.Fatalf("no header in %q", b)
+	}
+	enc := strings.Map(func(r rune) rune {
+		if r == ' ' || r == '\t' || r == '\r' || r == '\n' {
+			return -1
+		}
+		return r
+	}, f.RawValue())
+	text, err := base64.StdEncoding.DecodeString(enc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var obj map[string]any
+	if err := json.Unmarshal(text, &obj); err != nil {
+		t.Fatal(err)
+	}
+	if obj["_@_"] != `\_/` || obj["recipient"] != "a@b.example" || obj["tenant"] != "acme" || len(obj) != 4 {
+		t.Errorf("decoded to %v", obj)
 	}
 }

@@ -16,15 +16,19 @@ type funcFamily struct {
 // writer, on several at once; it must not block. Declaring the name again makes the later fn the one that is asked.
 // It panics when the name is taken by another shape.
 func (s *Set) GaugeFunc(name, help string, fn func() float64) {
+	if fn == nil {
+		panic("metric: " + name + " has no function")
+	}
 	s.Func(name, help, KindGauge, nil, func(emit func([]string, float64)) { emit(nil, fn()) })
 }
 
 // Func declares a family of [KindCounter] or [KindGauge] whose series fn emits when the set is written. fn runs on the
 // goroutine of the writer, on several at once; it must not block. It emits each label set once, with the values in the
 // order of labels; of a label set emitted twice the first counts (MT1). Declaring the name again makes the later fn the
-// one that is asked. It panics when the name is taken by another shape or when kind is another one.
+// one that is asked. It panics when the name is taken by another shape, when kind is another one, and when fn is
+// nil.
 func (s *Set) Func(name, help, kind string, labels []string, fn func(emit func(values []string, v float64))) {
-	if kind != KindCounter && kind != KindGauge {
+	if kind != KindCounter && kind != KindGauge || fn == nil {
 		panic(fmt.Sprintf("metric: %s cannot be a function of kind %q", name, kind))
 	}
 	d := Desc{Name: name, Type: kind, Help: help, Labels: labels}

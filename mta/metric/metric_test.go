@@ -189,7 +189,9 @@ func TestDeclaringTwice(t *testing.T) {
 	mistakes := map[string]func(){
 		"other labels":        func() { s.Counter("c", "", "b") },
 		"other kind":          func() { s.Gauge("c", "", "a") },
-		"function over value": func() { s.Func("c", "", KindCounter, []string{"a"}, nil) },
+		"function over value": func() { s.Func("c", "", KindCounter, []string{"a"}, func(func([]string, float64)) {}) },
+		"no function":         func() { s.Func("x", "", KindCounter, nil, nil) },
+		"no gauge function":   func() { s.GaugeFunc("x", "", nil) },
 		"other buckets":       func() { s.Histogram("h", "", []float64{2}) },
 		"no name":             func() { s.Counter("", "") },
 		"bad name":            func() { s.Counter("a-b", "") },
@@ -197,7 +199,7 @@ func TestDeclaringTwice(t *testing.T) {
 		"label le":            func() { s.Gauge("x", "", "le") },
 		"label twice":         func() { s.Gauge("x", "", "a", "a") },
 		"descending":          func() { s.Histogram("x", "", []float64{2, 1}) },
-		"histogram function":  func() { s.Func("x", "", KindHistogram, nil, nil) },
+		"histogram function":  func() { s.Func("x", "", KindHistogram, nil, func(func([]string, float64)) {}) },
 	}
 	for name, mistake := range mistakes {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"example.com/svc/httpapi"
 	"example.com/svc/mta/journal"
+	"example.com/svc/mta/settings"
 	"example.com/svc/mta/smtpd"
 	"example.com/svc/spool"
 )
@@ -24,8 +25,13 @@ type Builder struct {
 	srv *Server
 }
 
-// NewBuilder begins with cfg.
-func NewBuilder(cfg Config) *Builder { return &Builder{cfg: cfg} }
+// NewBuilder begins with cfg. It gives it an epoch if it has none.
+func NewBuilder(cfg Config) *Builder {
+	if cfg.Epoch == nil {
+		cfg.Epoch = new(settings.Epoch)
+	}
+	return &Builder{cfg: cfg}
+}
 
 // change runs fn on the configuration, unless the server was made already.
 func (b *Builder) change(fn func(*Config)) error {
@@ -83,4 +89,12 @@ func (b *Builder) Server() (*Server, error) {
 		return nil, ErrNotRunning
 	}
 	return b.srv, nil
+}
+
+// Bump raises the configuration epoch: configurations with the refresh strategy Epoch are asked for again (flows CE-2).
+func (b *Builder) Bump() {
+	b.mu.Lock()
+	epoch := b.cfg.Epoch
+	b.mu.Unlock()
+	epoch.Bump()
 }

@@ -15,7 +15,6 @@ import (
 	"example.com/svc/egress/route"
 	"example.com/svc/egress/smtpc"
 	"example.com/svc/httpapi"
-	"example.com/svc/httpapi/inject"
 	"example.com/svc/mta"
 	"example.com/svc/mta/dns"
 	"example.com/svc/mta/event"

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/svc/mta/event"
+	"example.com/svc/mta/metric"
+	"example.com/svc/mta/server"
+	"example.com/svc/mta/settings"
+	"example.com/svc/script"
+	"example.com/svc/scriptmods"
+	"example.com/svc/spool/kinds"
+)
+
+// defaultPath is the policy that is served when no other is named and it exists (choices 22).
+const defaultPath = "/opt/svc/etc/policy/init.lua"
+
+// defaultPolicy is served when there is no file.
+//
+//go:embed default.lua
+var defaultPolicy []byte
+
+// policyFlags reads the flags of serve and check.
+func policyFlags(name string, args []string, stderr io.Writer) (path string, level slog.Level, err error) {
+	fs := flag.NewFlagSet("svc "+name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&path, "policy", "", "policy file; default "+defaultPath+" if present, else the embedded policy")
+	fs.TextVar(&level, "log-level", slog.LevelInfo, "least level of diagnostics: debug, info, warn or error")
+	if err := fs.Parse(args); err != nil {
+		return "", 0, err
+	}
+	if fs.NArg() > 0 {
+		return "", 0, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	return path, level, nil
+}
+
+// instance is a policy joined to a server.
+type instance struct {
+	bus     *event.Local
+	engine  *script.Engine
+	builder *server.Builder
+}
+
+// policySource is a policy file, or the text of one.
+type policySource struct {
+	path, name string
+	text       []byte
+}
+
+// choosePolicy returns the file at path; without one the default file if it exists, else the embedded policy.
+func choosePolicy(path string) policySource {
+	switch {
+	case path != "":
+		return policySource{path: path}
+	case fileExists(defaultPath):
+		return policySource{path: defaultPath}
+	}
+	return policySource{name: "default.lua", text: defaultPolicy}
+}
+
+// loadPolicy runs a policy up to the end of init.
+func loadPolicy(ctx context.Context, src policySource, log *slog.Logger) (*instance, error) {
+	bus, set, epoch := new(event.Local), metric.NewSet(), new(settings.Epoch)
+	b := server.NewBuilder(server.Config{Bus: bus, OpenSpool: kinds.Open, Metrics: set, Epoch: epoch, Log: log})
+	eng, err := script.New(script.Config{Path: src.path, Name: src.name, Source: src.text, Bus: bus, Metrics: set, Log: log,
+		Modules: scriptmods.All(b, scriptmods.Options{Version: version, Log: log})})
+	if err != nil {
+		return nil, err
+	}
+	if err := eng.Load(ctx); err != nil {
+		eng.Close()
+		return nil, err
+	}
+	if err := server.Prepare(ctx, bus); err != nil {
+		eng.Close()
+		return nil, err
+	}
+	return &instance{bus: bus, engine: eng, builder: b}, nil
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// checkPolicy runs the policy and builds the server without opening or binding anything.
+func checkPolicy(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	path, level, err := policyFlags("check", args, stderr)
+	if err != nil {
+		return err
+	}
+	in, err := loadPolicy(ctx, choosePolicy(path), newLog(stderr, max(level, slog.LevelWarn), false))
+	if err != nil {
+		return err
+	}
+	defer in.engine.Close()
+	if _, err := in.builder.Build(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, "the policy is good")
+	return err
+}
+
+// serve runs the policy's server until a signal ends it.
+func serve(ctx context.Context, args []string, _, stderr io.Writer) error {
+	path, level, err := policyFlags("serve", args, stderr)
+	if err != nil {
+		return err
+	}
+	raiseFileLimit()
+	log := newLog(stderr, level, isTerminal(stderr))
+	in, err := loadPolicy(ctx, choosePolicy(path), log)
+	if err != nil {
+		return err
+	}
+	defer in.engine.Close()
+	srv, err := in.builder.Build()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	defer func() { stop(); <-done }()
+	go func() {
+		defer close(done)
+		handleSignals(ctx, stop, in, log)
+	}()
+	return srv.Run(ctx)
+}
+
+// handleSignals obeys signals (choices 23): SIGTERM and SIGINT stop, a second one at once; SIGHUP loads the policy again.
+func handleSignals(ctx context.Context, stop func(), in *instance, log *slog.Logger) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
+	defer signal.Stop(ch)
+	stopping := false
+	end := ctx.Done()
+	for {
+		select {
+		case <-end:
+			if !stopping {
+				return
+			}
+			end = nil
+		case sig := <-ch:
+			switch {
+			case sig == syscall.SIGHUP:
+				reload(ctx, in, log)
+			case stopping:
+				log.Warn("stopping at once", "signal", sig.String())
+				os.Exit(1)
+			default:
+				stopping = true
+				log.Info("stopping", "signal", sig.String())
+				stop()
+			}
+		}
+	}
+}
+
+// reload loads the policy again; one that fails leaves the old one in force. What init configured needs a restart.
+func reload(ctx context.Context, in *instance, log *slog.Logger) {
+	if err := in.engine.Load(ctx); err != nil {
+		log.Error("the policy was not loaded again; the old one stays in force", "err", err)
+		return
+	}
+	in.builder.Bump()
+	log.Info("the policy was loaded again; listeners, spools and logs are as before and need a restart to change")
+}

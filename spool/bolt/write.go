@@ -1,0 +1,99 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/svc/spool"
+)
+
+// Put implements [spool.Spool]. It waits for the transaction that carries value
+// and, unless NoSync is set, for its flush (S1).
+func (s *Spool) Put(ctx context.Context, id spool.ID, value []byte) error {
+	if err := s.admit(ctx, true); err != nil {
+		return err
+	}
+	if len(value) > spool.MaxValue {
+		return fmt.Errorf("put %s of %d bytes: %w", id, len(value), spool.ErrTooLarge)
+	}
+	o := newOp()
+	o.one[0] = entry{key: id.Key(), frame: newFrame(value)}
+	o.entries, o.bytes, o.puts = o.one[:], len(value), true
+	return s.wait(ctx, o)
+}
+
+// PutBatch implements [spool.Batcher]: all items in one transaction.
+func (s *Spool) PutBatch(ctx context.Context, items []spool.Item) error {
+	if err := s.admit(ctx, true); err != nil || len(items) == 0 {
+		return err
+	}
+	for _, it := range items {
+		if len(it.Value) > spool.MaxValue {
+			return fmt.Errorf("put %s of %d bytes: %w", it.ID, len(it.Value), spool.ErrTooLarge)
+		}
+	}
+	o := newOp()
+	o.entries, o.puts = make([]entry, len(items)), true
+	for i, it := range items {
+		o.entries[i] = entry{key: it.ID.Key(), frame: newFrame(it.Value)}
+		o.bytes += len(it.Value)
+	}
+	return s.wait(ctx, o)
+}
+
+// Delete implements [spool.Spool].
+func (s *Spool) Delete(ctx context.Context, id spool.ID) error {
+	if err := s.admit(ctx, false); err != nil {
+		return err
+	}
+	o := newOp()
+	o.one[0] = entry{key: id.Key()}
+	o.entries = o.one[:]
+	return s.wait(ctx, o)
+}
+
+// DeleteBatch implements [spool.Batcher]: all ids in one transaction.
+func (s *Spool) DeleteBatch(ctx context.Context, ids []spool.ID) error {
+	if err := s.admit(ctx, false); err != nil || len(ids) == 0 {
+		return err
+	}
+	o := newOp()
+	o.entries = make([]entry, len(ids))
+	for i, id := range ids {
+		o.entries[i].key = id.Key()
+	}
+	return s.wait(ctx, o)
+}
+
+// admit refuses writes that cannot succeed before anything is copied. Removals
+// are let through on a full disk: they make room.
+func (s *Spool) admit(ctx context.Context, put bool) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("spool write not begun: %w", err)
+	}
+	if c := s.trouble.Load(); c != nil && (put || !c.full) {
+		return c.err
+	}
+	return nil
+}
+
+// wait queues o and waits for its outcome or the end of ctx.
+func (s *Spool) wait(ctx context.Context, o *op) error {
+	if !s.queue.add(o) {
+		o.releaseFrames()
+		o.recycle()
+		return spool.ErrClosed
+	}
+	select {
+	case err := <-o.done:
+		o.recycle()
+		return err
+	case <-ctx.Done():
+	}
+	if o.state.CompareAndSwap(opWaiting, opAbandoned) {
+		// The writer will see the state and not touch the entries.
+		o.releaseFrames()
+		return fmt.Errorf("spool write not begun: %w", ctx.Err())
+	}
+	return fmt.Errorf("spool write abandoned, outcome unknown: %w", ctx.Err())
+}

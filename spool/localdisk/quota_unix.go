@@ -1,0 +1,7 @@
+//go:build unix
+
+package localdisk
+
+import "syscall"
+
+var errQuota error = syscall.EDQUOT
