@@ -11,6 +11,7 @@ require (
 	github.com/gaissmai/bart v0.30.0 // indirect
 	github.com/gofrs/uuid/v5 v5.5.1 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/lmittmann/tint v1.2.1 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/valyala/fastrand v1.1.0 // indirect

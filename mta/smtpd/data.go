@@ -36,10 +36,13 @@ func (s *session) data() {
 		return
 	}
 	s.content = true
-	defer func() {
-		s.content = false
-		s.endTransaction()
-	}()
+	s.takeContent()
+	s.content = false
+	s.endTransaction()
+}
+
+// takeContent reads, processes and answers content.
+func (s *session) takeContent() {
 	buf, fault := s.readContent()
 	if s.closing {
 		return
@@ -84,10 +87,8 @@ func (s *session) readContent() ([]byte, *mta.Rejection) {
 		return nil, fault
 	}
 	buf := make([]byte, headroom, headroom+len(body))
-	if info.BareCR || info.BareLF {
-		if cfg.InvalidLineEndings == FixEndings {
-			return smtp.AppendCRLF(buf, body), nil
-		}
+	if (info.BareCR || info.BareLF) && cfg.InvalidLineEndings == FixEndings {
+		return smtp.AppendCRLF(buf, body), nil
 	}
 	return append(buf, body...), nil
 }
@@ -185,7 +186,8 @@ func (s *session) finish(ctx context.Context, b *mta.Message) error {
 		}
 	}
 	if trace.SupplementalHeader {
-		header, err := supplemental(ctx, trace, b)
+		var room [512]byte
+		header, err := appendSupplemental(ctx, room[:0], trace, b)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,8 @@ type script struct {
 	in    []byte
 	piece int
 	out   bytes.Buffer
+
+	writes int
 }
 
 func (c *script) Read(p []byte) (int, error) {
@@ -28,13 +30,28 @@ func (c *script) Read(p []byte) (int, error) {
 	c.in = c.in[n:]
 	return n, nil
 }
-func (c *script) Write(p []byte) (int, error)      { return c.out.Write(p) }
+func (c *script) Write(p []byte) (int, error) {
+	c.writes++
+	return c.out.Write(p)
+}
 func (c *script) Close() error                     { return nil }
 func (c *script) LocalAddr() net.Addr              { return tcpAddr(here) }
 func (c *script) RemoteAddr() net.Addr             { return tcpAddr(trusted) }
 func (c *script) SetDeadline(time.Time) error      { return nil }
 func (c *script) SetReadDeadline(time.Time) error  { return nil }
 func (c *script) SetWriteDeadline(time.Time) error { return nil }
+
+// TestPipelining: RFC 2920 section 3.2, the replies to commands that came together leave together.
+func TestPipelining(t *testing.T) {
+	b := newBench(t)
+	c := &script{piece: 4096, in: []byte("EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nRCPT TO:<e@f.example>\r\n" +
+		"DATA\r\nhi\r\n.\r\nMAIL FROM:<a@b.example>\r\nRSET\r\nQUIT\r\n")}
+	b.srv.ServeConn(context.Background(), c)
+	// The banner, everything up to 354, and the rest.
+	if c.writes != 3 || !strings.HasSuffix(c.out.String(), "closing connection\r\n") {
+		t.Fatalf("%d writes: %q", c.writes, c.out.String())
+	}
+}
 
 // FuzzSession: whatever a client says, however it is cut, the session ends, every reply is well formed, no content with
 // a lone CR or LF is taken in, and the replies do not depend on the cuts.

@@ -32,9 +32,12 @@ func (s *session) admitted() bool {
 	if refusal.Denied {
 		s.srv.inst.denied.Inc()
 	}
-	s.bad(421, "4.3.2 "+s.info.Hostname+" "+refusal.Reason)
+	s.shed(refusal)
 	return false
 }
+
+// shed refuses for now and ends the session.
+func (s *session) shed(refusal *mta.Refusal) { s.bad(421, "4.3.2 "+s.info.Hostname+" "+refusal.Reason) }
 
 // hello answers EHLO and HELO. It ends a transaction (RFC 5321 section 4.1.4, choices 7).
 func (s *session) hello(c smtp.Command) {

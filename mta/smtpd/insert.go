@@ -11,9 +11,9 @@ import (
 // insert hands the batches over and answers (flows SM-39 to SM-45). It is the only place that answers 250 to content
 // (Q1).
 func (s *session) insert(ctx context.Context, msgs []*mta.Message) {
-	ids := make([]string, len(msgs)) // after Insert the messages belong to someone else (M1)
+	ids := make([]spool.ID, len(msgs)) // after Insert the messages belong to someone else (M1)
 	for i, m := range msgs {
-		ids[i] = m.ID().String()
+		ids[i] = m.ID()
 	}
 	wanted, refused, err := s.sort(ctx, msgs)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *session) insert(ctx context.Context, msgs []*mta.Message) {
 		s.bad(550, "5.7.1 relaying not permitted")
 		return
 	}
-	failed, reply := s.handOver(ctx, wanted)
+	failed, reply := s.handOver(ctx, wanted, ids)
 	switch {
 	case reply != nil:
 		s.bad(reply.Code, reply.Text)
@@ -77,8 +77,8 @@ func (s *session) mayTake(ctx context.Context, m *mta.Message) (bool, error) {
 
 // hard makes an error that is answered 421 even when it is a rejection (events.tsv, get_listener_domain).
 func hard(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, spool.ErrUnhealthy) {
+		return err
 	}
 	return errors.New(err.Error())
 }
@@ -119,16 +119,12 @@ func (s *session) recordRefused(ctx context.Context, m *mta.Message) {
 }
 
 // handOver calls Insert. It returns the IDs that failed when others were accepted, or the reply when none was.
-func (s *session) handOver(ctx context.Context, msgs []*mta.Message) (failed map[string]bool, reply *mta.Rejection) {
-	names := make([]string, len(msgs))
-	for i, m := range msgs {
-		names[i] = m.ID().String() // after Insert the messages belong to someone else (M1)
-	}
+func (s *session) handOver(ctx context.Context, msgs []*mta.Message, ids []spool.ID) (map[spool.ID]bool, *mta.Rejection) {
 	err := s.srv.o.Inbound.Insert(ctx, msgs...)
 	if err == nil {
 		return nil, nil
 	}
-	s.log.Error("taking in a message failed", "session", s.info.ID, "id", names[0], "err", err)
+	s.log.Error("taking in a message failed", "session", s.info.ID, "id", ids[0].String(), "err", err)
 	var ie *mta.InsertError
 	switch {
 	case !errors.As(err, &ie):
@@ -141,10 +137,10 @@ func (s *session) handOver(ctx context.Context, msgs []*mta.Message) (failed map
 		release(msgs)
 		return nil, s.insertReply(err, "spool")
 	}
-	failed = make(map[string]bool)
+	failed := make(map[spool.ID]bool)
 	for i := range ie.Failed {
 		if i >= 0 && i < len(msgs) {
-			failed[names[i]] = true
+			failed[msgs[i].ID()] = true // a message that failed is still ours
 			msgs[i].Release()
 		}
 	}
@@ -177,9 +173,9 @@ func (s *session) insertReply(err error, stage string) *mta.Rejection {
 }
 
 // idText lists the IDs that did not fail.
-func idText(head string, ids []string, failed map[string]bool) string {
-	b := make([]byte, 0, len(head)+33*len(ids))
-	b = append(b, head...)
+func idText(head string, ids []spool.ID, failed map[spool.ID]bool) string {
+	var room [128]byte
+	b := append(room[:0], head...)
 	for _, id := range ids {
 		if failed[id] {
 			continue
@@ -187,7 +183,7 @@ func idText(head string, ids []string, failed map[string]bool) string {
 		if len(b) > len(head) {
 			b = append(b, ' ')
 		}
-		b = append(b, id...)
+		b, _ = id.AppendText(b) // never fails
 	}
 	return string(b)
 }

@@ -15,7 +15,8 @@ func (s *session) mail(c smtp.Command) {
 		s.bad(503, "5.5.0 a transaction is open already")
 		return
 	}
-	if !s.admitted() {
+	if refusal := s.srv.o.Gate.Check(); refusal != nil { // a long session must not outlive the admission
+		s.shed(refusal)
 		return
 	}
 	tx := transaction{open: true, sender: c.Path, began: time.Now()}
@@ -114,7 +115,7 @@ func (s *session) rcpt(c smtp.Command) {
 			return
 		}
 	}
-	s.tx.rcpts = append(s.tx.rcpts, c.Path)
+	s.tx.rcpts, s.tx.last = append(s.tx.rcpts, c.Path), c.Path
 	s.ok(250, acceptedText("2.1.5 OK ", c.Path))
 }
 

@@ -100,8 +100,8 @@ func (s *session) recordRejection(code int, text string, name bool) {
 	if name {
 		r.Response.Command = s.commandText()
 	}
-	if n := len(s.tx.rcpts); n > 0 {
-		r.Recipients = []string{s.tx.rcpts[n-1].String()}
+	if !s.tx.last.IsNull() {
+		r.Recipients = []string{s.tx.last.String()}
 	}
 	if err := s.srv.o.Recorder.Record(s.ctx, nil, r); err != nil {
 		s.log.Error("recording a rejection failed", "session", s.info.ID, "err", err)

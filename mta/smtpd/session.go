@@ -53,6 +53,7 @@ type transaction struct {
 	open   bool
 	sender mta.Address
 	rcpts  []mta.Address
+	last   mta.Address // of rcpts; those belong to the message once there is one
 	utf8   bool
 	began  time.Time
 }

@@ -123,6 +123,8 @@ func secure(t *testing.T, addr, injected string) *client {
 	}
 	t.Cleanup(func() { conn.Close() })
 	plainLine(t, conn)
+	_, _ = io.WriteString(conn, "HELO clear.example\r\n")
+	plainLine(t, conn)
 	_, _ = io.WriteString(conn, "MAIL FROM:<a@send.example>\r\n")
 	plainLine(t, conn)
 	_, _ = io.WriteString(conn, "STARTTLS\r\n"+injected)
@@ -200,6 +202,13 @@ func TestAuthPlain(t *testing.T) {
 	c.ask("AUTH PLAIN "+enc("\x00ann\x00secret"), "503 5.5.1")
 	if got := c.deliver("x\r\n", "b@dest.example"); !strings.HasPrefix(got, "250 OK") {
 		t.Fatal(got)
+	}
+	m := b.in.all()[0]
+	if s := content(t, m); strings.Contains(s, "clear.example") || !strings.Contains(s, "Received: from unspecified ") {
+		t.Errorf("SD2: the name given in the clear is remembered: %q", s)
+	}
+	if r := m.TakeReception(); r.Peer.Name != "" {
+		t.Errorf("SD2: recorded %q", r.Peer.Name)
 	}
 	meta, _ := b.in.all()[0].Meta(context.Background())
 	if meta.String(mta.MetaAuthnID) != "robert" || meta.String(mta.MetaAuthzID) != "robert" {

@@ -56,15 +56,15 @@ const traceMark = `\_/`
 // foldAt is how many columns of base64 stand on one line.
 const foldAt = 74
 
-// supplemental makes the header that finds the recipient again in reports (flows SM-48). Metadata that is not set is
+// appendSupplemental appends the header that finds the recipient again in reports (flows SM-48). Metadata that is not set is
 // left out (SM-49).
-func supplemental(ctx context.Context, t *TraceHeaders, m *mta.Message) ([]byte, error) {
-	payload, err := tracePayload(ctx, t, m)
+func appendSupplemental(ctx context.Context, b []byte, t *TraceHeaders, m *mta.Message) ([]byte, error) {
+	var plain, coded [512]byte
+	payload, err := appendPayload(ctx, plain[:0], t, m)
 	if err != nil {
 		return nil, err
 	}
-	enc := base64.StdEncoding.AppendEncode(make([]byte, 0, base64.StdEncoding.EncodedLen(len(payload))), payload)
-	b := make([]byte, 0, len(t.HeaderName)+len(enc)+3*(len(enc)/foldAt)+8)
+	enc := base64.StdEncoding.AppendEncode(coded[:0], payload)
 	b = append(append(b, t.HeaderName...), ": "...)
 	for first := max(1, foldAt-len(b)); len(enc) > 0; first = foldAt {
 		n := min(first, len(enc))
@@ -77,11 +77,11 @@ func supplemental(ctx context.Context, t *TraceHeaders, m *mta.Message) ([]byte,
 	return b, nil
 }
 
-func tracePayload(ctx context.Context, t *TraceHeaders, m *mta.Message) ([]byte, error) {
+func appendPayload(ctx context.Context, b []byte, t *TraceHeaders, m *mta.Message) ([]byte, error) {
 	rs := m.Envelope().Recipients
 	if len(rs) == 1 && len(t.IncludeMetaNames) == 0 {
 		if a := rs[0].String(); plainJSON(a) {
-			return []byte(`{"_@_":"\\_/","recipient":"` + a + `"}`), nil
+			return append(append(append(b, `{"_@_":"\\_/","recipient":"`...), a...), `"}`...), nil
 		}
 	}
 	p := make(map[string]any, 2+len(t.IncludeMetaNames))

@@ -16,7 +16,7 @@ type Options struct {
 	NoSync bool
 	// PageSize is the size of database pages in bytes, a power of two, used when
 	// the file is created. Zero means 16 KiB, which holds several small values
-	// and was the best of 4 to 32 KiB over values of 512 bytes to 10 KB.
+	// and values of 10 KB in few pages; see the benchmarks of this package.
 	PageSize int
 	// Log receives what is done about damage and trouble. Nil means slog.Default.
 	Log *slog.Logger

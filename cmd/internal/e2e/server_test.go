@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -71,7 +70,7 @@ func newWorld(t testing.TB, n int, tempFail, reject float64) *world {
 		t.Fatal(err)
 	}
 	if err := egress.GetPathConfig.On(w.bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
-		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts = nil })
+		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
 		return &c, nil
 	}); err != nil {
 		t.Fatal(err)
@@ -148,11 +147,7 @@ func (w *world) settle(t testing.TB) {
 	deadline := time.Now().Add(20*time.Second)
 	for w.ledger.Missing() > 0 || w.srv.Queued() > 0 {
 		if time.Now().After(deadline) {
-			var m bytes.Buffer
-			_ = w.srv.Metrics().WritePrometheus(&m, "")
-			_ = w.stop()
-			t.Fatalf("%d messages missing, %d queued: %+v\nlog records %v\n%s", w.ledger.Missing(), w.srv.Queued(), w.ledger.Result(),
-				w.records(t), m.String())
+			t.Fatalf("%d messages missing, %d queued: %+v", w.ledger.Missing(), w.srv.Queued(), w.ledger.Result())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -165,9 +160,6 @@ func (w *world) records(t testing.TB) map[string]int {
 	for line, err := range jsonl.Dir(filepath.Join(w.dir, "logs")) {
 		if err != nil {
 			t.Fatal(err)
-		}
-		if strings.Contains(string(line), "TransientFailure") && counts["TransientFailure"] < 5 {
-			t.Logf("%s", line)
 		}
 		_, rest, _ := strings.Cut(string(line), `"type":"`)
 		kind, _, _ := strings.Cut(rest, `"`)
@@ -276,7 +268,7 @@ func blackhole(t testing.TB) *event.Local {
 		t.Fatal(err)
 	}
 	if err := egress.GetPathConfig.On(bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
-		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts = nil })
+		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
 		return &c, nil
 	}); err != nil {
 		t.Fatal(err)
@@ -294,7 +286,7 @@ func BenchmarkThrough(b *testing.B) {
 			w := newWorld(b, b.N, 0, 0)
 			w.start(b)
 			g := w.generator(0, b.N, bc.size)
-			g.Concurrency, g.PerSession, g.Domain = 64, 1000, load.Domains(500, 0)
+			g.Concurrency, g.PerSession, g.Domain = 256, 1000, load.Domains(500, 0)
 			b.ReportAllocs()
 			b.SetBytes(int64(bc.size))
 			b.ResetTimer()
