@@ -51,11 +51,11 @@ func TestConnectionsAreKeptAndClosed(t *testing.T) {
 		r := newRig(t, func(c *PathConfig) { c.MaxDeliveries = 3; c.ConnectionLimit = limit.Limit{N: 1} }).start()
 		r.take(7, "one.test")
 		synctest.Wait()
-		r.want("RQ-8 connections", len(r.opened), 3)
-		r.want("open", r.open["unspecified->mx1.test@smtp_client"], 1)
+		r.want("RQ-8 connections", r.connections(), 3)
+		r.want("open", r.openNow("unspecified->mx1.test@smtp_client"), 1)
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		r.want("RQ-10 open after idle_timeout", r.open["unspecified->mx1.test@smtp_client"], 0)
+		r.want("RQ-10 open after idle_timeout", r.openNow("unspecified->mx1.test@smtp_client"), 0)
 		r.want("results", r.tally(), map[string]int{":250 delivered": 7})
 	})
 }
@@ -320,9 +320,9 @@ func TestReconnectStrategies(t *testing.T) {
 				r.take(4, "two.test")
 				r.start()
 				synctest.Wait()
-				r.want("targets", r.opened, tt.want)
+				r.want("targets", r.targets(), tt.want)
 				r.want("results", r.tally(), map[string]int{":421 transient": 4})
-				r.want("closed", r.closed, 4)
+				r.want("closed", r.closedNow(), 4)
 			})
 		})
 	}
@@ -341,7 +341,7 @@ func TestIdleConnectionThatClosed(t *testing.T) {
 		r.take(1, "one.test")
 		synctest.Wait()
 		r.want("SC-13", r.tally(), map[string]int{":250 delivered": 2})
-		r.want("connections", len(r.opened), 2)
+		r.want("connections", r.connections(), 2)
 		r.want("returned", r.backWith(), map[string]int{})
 	})
 }
@@ -361,7 +361,7 @@ func TestNextHostOnTransportError(t *testing.T) {
 		r.take(1, "two.test")
 		synctest.Wait()
 		r.want("SC-27", r.tally(), map[string]int{":250 delivered": 1})
-		r.want("SC-27", r.opened, []string{"192.0.2.1", "192.0.2.2"})
+		r.want("SC-27", r.targets(), []string{"192.0.2.1", "192.0.2.2"})
 	})
 }
 
@@ -450,6 +450,6 @@ func TestPanicInCarrierCostsOneSession(t *testing.T) {
 		synctest.Wait()
 		r.want("results", r.tally(), map[string]int{":250 delivered": 2})
 		r.want("returned", r.backWith(), map[string]int{queue.LoggedTransientFailure: 1})
-		r.want("open", r.open["unspecified->mx1.test@smtp_client"], 0+1)
+		r.want("open", r.openNow("unspecified->mx1.test@smtp_client"), 0+1)
 	})
 }

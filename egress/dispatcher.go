@@ -163,12 +163,9 @@ func (d *dispatcher) next() bool {
 	if d.q.m.stop.Err() != nil {
 		return false
 	}
-	d.ticket = q.take(d, d.carrier != nil)
-	if d.ticket != nil {
-		return true
-	}
-	if d.carrier == nil {
-		return false
+	var parked bool
+	if d.ticket, parked = q.take(d, d.carrier != nil); !parked {
+		return d.ticket != nil
 	}
 	d.enter(Idle)
 	d.rested = true

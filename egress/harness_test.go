@@ -259,3 +259,23 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 func noSkip(c *PathConfig) { c.ProhibitedHosts = nil }
+
+func (r *rig) connections() int { return len(r.targets()) }
+
+func (r *rig) targets() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.opened)
+}
+
+func (r *rig) openNow(q string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open[q]
+}
+
+func (r *rig) closedNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}

@@ -219,20 +219,19 @@ func (q *ready) kick() {
 	q.open(start)
 }
 
-// take returns the next ticket, or nil. With park d is then idle, until a ticket arrives in its channel.
-func (q *ready) take(d *dispatcher, park bool) *queue.Ticket {
+// take returns the next ticket, or nil. With park d may then be idle, until a ticket arrives in its channel.
+func (q *ready) take(d *dispatcher, park bool) (t *queue.Ticket, parked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return nil
-	}
-	if q.waiting.n > 0 {
-		return q.leaveFront()
-	}
-	if park {
+	switch {
+	case q.closed:
+		return nil, false
+	case q.waiting.n > 0:
+		return q.leaveFront(), false
+	case park:
 		q.idle = append(q.idle, d)
 	}
-	return nil
+	return nil, park
 }
 
 // unpark ends the idling of d. When it was handed a ticket meanwhile, that is returned.

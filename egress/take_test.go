@@ -356,7 +356,7 @@ func TestShutdown(t *testing.T) {
 				}
 				r.want("results", r.tally(), tt.result)
 				r.want("SD-3 returned", r.backWith(), tt.back)
-				r.want("closed", r.closed, 1)
+				r.want("closed", r.closedNow(), 1)
 				err := r.m.Take(context.Background(), r.ticket("one.test"))
 				var busy *queue.Busy
 				if !errors.As(err, &busy) {
@@ -391,7 +391,7 @@ func TestIdleSessionsEndAtShutdown(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		r.halt()
-		r.want("closed", r.closed, len(r.opened))
+		r.want("closed", r.closedNow(), r.connections())
 		if took := time.Since(start); took > 0 {
 			t.Errorf("took %s", took)
 		}

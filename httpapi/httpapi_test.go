@@ -28,6 +28,8 @@ import (
 type inbound struct {
 	got  []*mta.Message
 	fail map[string]error // by recipient
+	// whole makes one failing message refuse the whole call, as a queue that cannot be resolved does.
+	whole bool
 }
 
 func (in *inbound) Insert(_ context.Context, ms ...*mta.Message) error {
@@ -35,9 +37,18 @@ func (in *inbound) Insert(_ context.Context, ms ...*mta.Message) error {
 	for i, m := range ms {
 		if err := in.fail[m.Envelope().Recipients[0].String()]; err != nil {
 			failed[i] = err
+			if in.whole {
+				return &mta.InsertError{Err: err, Failed: failed}
+			}
+			continue
+		}
+		if in.whole {
 			continue
 		}
 		in.got = append(in.got, m)
+	}
+	if in.whole {
+		in.got = append(in.got, ms...)
 	}
 	if len(failed) > 0 {
 		return &mta.InsertError{Failed: failed}
@@ -125,14 +136,22 @@ func TestInject(t *testing.T) {
 
 // HI-12: recipients are independent.
 func TestInjectPartial(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		testInjectPartial(t, whole)
+	}
+}
+
+func testInjectPartial(t *testing.T, whole bool) {
 	f := setup(t)
+	f.in.whole = whole
 	f.in.fail = map[string]error{"b@y.example": errors.New("no room")}
 	body := strings.Replace(simple, `{"email":"b@y.example"}`, `{"email":"b@y.example"},{"email":"not an address"}`, 1)
 	status, out := f.do("127.0.0.1", "POST", "/api/inject/v1", body)
 	var res api.InjectV1Response
 	_ = json.Unmarshal([]byte(out), &res)
-	if status != 200 || res.SuccessCount != 1 || res.FailCount != 2 || len(res.FailedRecipients) != 2 || len(res.Errors) != 2 {
-		t.Fatalf("%d %s", status, out)
+	if status != 200 || res.SuccessCount != 1 || res.FailCount != 2 || len(res.FailedRecipients) != 2 || len(res.Errors) != 2 ||
+		len(f.in.got) != 1 {
+		t.Fatalf("whole %v: %d %s, %d handed in", whole, status, out, len(f.in.got))
 	}
 }
 

@@ -2,7 +2,9 @@ package mta
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -38,8 +40,17 @@ type Message struct {
 	metaSaved bool // the store's meta record equals the state here
 	dataSaved bool
 	spooled   bool // the store has a meta record
-	released  bool
+	removed   bool // Store.Remove took it out: it may not be saved again
+	released  bool // it does not count in the gauges any more
 }
+
+// Errors of a [Message].
+var (
+	// ErrRemoved says that the message was taken out of the store and cannot be saved again.
+	ErrRemoved = errors.New("mta: message was removed")
+	// ErrNoContent says that the content or the metadata were dropped before they had been saved.
+	ErrNoContent = errors.New("mta: content of the message is gone")
+)
 
 // headroom is what Prepend leaves before the data so that the next trace header needs no copy.
 const headroom = 512
@@ -69,14 +80,14 @@ func (m *Message) SetRecipients(rs []Address) {
 func (m *Message) Touch() { m.metaSaved = false }
 
 // Data returns the content, loading it when it is not in memory. The slice belongs to the message and is valid until
-// the next call that changes or shrinks it.
+// the next call that changes or shrinks it. Errors are those of [spool.Spool].Get, and ErrNoContent.
 func (m *Message) Data(ctx context.Context) ([]byte, error) {
 	if m.buf == nil {
 		if err := m.loadData(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return m.buf[m.off:], nil
+	return m.buf[m.off:len(m.buf):len(m.buf)], nil
 }
 
 // Size returns the length of the data in memory, 0 when it is not in memory.
@@ -91,16 +102,42 @@ func (m *Message) Size() int {
 func (m *Message) SetData(data []byte) { m.SetBuffer(data, 0) }
 
 // SetBuffer replaces the content by buf[off:]; the bytes before off are room for headers that are prepended later.
-// The message owns buf from now on.
+// The message owns buf from now on. It panics when off lies outside buf.
 func (m *Message) SetBuffer(buf []byte, off int) {
+	m.keepData(buf, off)
+	m.dataSaved = false
+}
+
+func (m *Message) keepData(buf []byte, off int) {
+	_ = buf[off:] // a wrong offset is the caller's, not that of a later Save
 	if buf == nil {
 		buf = []byte{}
 	}
-	if m.buf == nil {
+	if m.buf == nil && !m.released {
 		m.store.metrics.dataResident.Inc()
 	}
 	m.buf, m.off = buf, off
-	m.dataSaved = false
+}
+
+func (m *Message) dropData() {
+	if m.buf != nil && !m.released {
+		m.store.metrics.dataResident.Dec()
+	}
+	m.buf, m.off = nil, 0
+}
+
+func (m *Message) keepMeta(meta *Meta) {
+	if m.meta == nil && !m.released {
+		m.store.metrics.metaResident.Inc()
+	}
+	m.meta = meta
+}
+
+func (m *Message) dropMeta() {
+	if m.meta != nil && !m.released {
+		m.store.metrics.metaResident.Dec()
+	}
+	m.meta = nil
 }
 
 // Prepend puts header, which ends in CRLF, before the content.
@@ -189,13 +226,23 @@ func (m *Message) Due() time.Time {
 	return time.Unix(0, m.due)
 }
 
-// SetDue sets when the next attempt is wanted. It lives in memory only.
+// Times that Unix nanoseconds can tell.
+var (
+	firstDue = time.Unix(0, math.MinInt64)
+	lastDue  = time.Unix(0, math.MaxInt64)
+)
+
+// SetDue sets when the next attempt is wanted, the zero time for at once. It lives in memory only. Times outside the
+// years 1678 to 2262 become at once and the last that can be told.
 func (m *Message) SetDue(t time.Time) {
-	if t.IsZero() {
+	switch {
+	case t.Before(firstDue): // the zero time too
 		m.due = 0
-		return
+	case t.After(lastDue):
+		m.due = math.MaxInt64
+	default:
+		m.due = t.UnixNano()
 	}
-	m.due = t.UnixNano()
 }
 
 // Scheduling returns the limits on when the message may be tried, nil when there are none.
@@ -222,20 +269,19 @@ func (m *Message) TakeReception() *Record {
 func (m *Message) Spooled() bool { return m.spooled }
 
 // Dirty reports whether Save would write something.
-func (m *Message) Dirty() bool { return !m.metaSaved || !m.dataSaved }
+func (m *Message) Dirty() bool { return !m.removed && (!m.metaSaved || !m.dataSaved) }
 
-// Save writes what changed since the last save, data first (M2), and returns once it is on stable storage (S1).
+// Save writes what changed since the last save, data first (M2), and returns once it is on stable storage (S1). The
+// error is ErrRemoved after [Store.Remove].
 func (m *Message) Save(ctx context.Context) error { return m.store.SaveAll(ctx, m) }
 
-// Shrink saves the message if needed and drops metadata and data from memory.
+// Shrink saves the message if needed and drops metadata and data from memory. A message that was removed from the
+// store is only dropped.
 func (m *Message) Shrink(ctx context.Context) error {
 	if err := m.ShrinkData(ctx); err != nil {
 		return err
 	}
-	if m.meta != nil {
-		m.meta = nil
-		m.store.metrics.metaResident.Dec()
-	}
+	m.dropMeta()
 	return nil
 }
 
@@ -246,35 +292,25 @@ func (m *Message) ShrinkData(ctx context.Context) error {
 			return err
 		}
 	}
-	if m.buf != nil {
-		m.buf, m.off = nil, 0
-		m.store.metrics.dataResident.Dec()
-	}
+	m.dropData()
 	return nil
 }
 
 // Release says that the last holder is done with the object; it only moves the gauges and drops the content. The
-// records in the store stay.
+// records in the store stay. A second call does nothing.
 func (m *Message) Release() {
 	if m.released {
 		return
 	}
+	m.dropData()
+	m.dropMeta()
 	m.released = true
-	if m.buf != nil {
-		m.buf = nil
-		m.store.metrics.dataResident.Dec()
-	}
-	if m.meta != nil {
-		m.meta = nil
-		m.store.metrics.metaResident.Dec()
-	}
 	m.store.metrics.count.Dec()
 }
 
 func (m *Message) loadData(ctx context.Context) error {
 	if !m.dataSaved {
-		m.SetData(nil) // a message that never had content
-		return nil
+		return fmt.Errorf("load data of message %s: %w", m.id, ErrNoContent)
 	}
 	start := time.Now()
 	b, err := m.store.Data.Get(ctx, m.id)
@@ -282,23 +318,24 @@ func (m *Message) loadData(ctx context.Context) error {
 		return fmt.Errorf("load data of message %s: %w", m.id, err)
 	}
 	m.store.metrics.dataLoad.ObserveSince(start)
-	m.SetData(b)
-	m.dataSaved = true
+	m.keepData(b, 0)
 	return nil
 }
 
 func (m *Message) loadMeta(ctx context.Context) error {
+	if !m.spooled {
+		return fmt.Errorf("load metadata of message %s: %w", m.id, ErrNoContent)
+	}
 	start := time.Now()
 	b, err := m.store.Meta.Get(ctx, m.id)
 	if err != nil {
 		return fmt.Errorf("load metadata of message %s: %w", m.id, err)
 	}
-	rec, err := decodeMeta(m.id, b)
+	meta, err := decodeOnlyMeta(m.id, b)
 	if err != nil {
 		return err
 	}
 	m.store.metrics.metaLoad.ObserveSince(start)
-	m.meta = &rec.meta
-	m.store.metrics.metaResident.Inc()
+	m.keepMeta(meta)
 	return nil
 }

@@ -2,8 +2,11 @@ package mta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 )
 
 // Names of predefined metadata (spec README section 4). Keys of policies begin with "x_".
@@ -27,8 +30,9 @@ const (
 )
 
 // Meta is an ordered set of named JSON values. The zero value is empty and ready for use. Values are nil, bool,
-// string, int64, float64, []any and map[string]any of such; they are shared between clones and must not be changed in
-// place. A Meta is not safe for concurrent change.
+// string, int64, float64, []any and map[string]any of such ([CheckMetaValue]); they come back from the store as they
+// were set. Anything else that is JSON-able comes back as its JSON. Values are shared between clones and must not be
+// changed in place. A Meta is not safe for concurrent change.
 type Meta struct {
 	kv []metaPair
 }
@@ -74,7 +78,7 @@ func (m *Meta) Set(key string, value any) {
 func (m *Meta) Delete(key string) {
 	for i := range m.kv {
 		if m.kv[i].key == key {
-			m.kv = append(m.kv[:i], m.kv[i+1:]...)
+			m.kv = slices.Delete(m.kv, i, i+1)
 			return
 		}
 	}
@@ -120,15 +124,24 @@ func (m *Meta) Map() map[string]any {
 // MarshalJSON writes a JSON object.
 func (m Meta) MarshalJSON() ([]byte, error) { return json.Marshal(m.Map()) }
 
-// CheckMetaValue returns an error unless v is built of the types a [Meta] holds. It converts nothing.
+// maxMetaDepth is how deep lists and maps may be nested inside a value.
+const maxMetaDepth = 32
+
+// CheckMetaValue returns an error unless v is built of the types a [Meta] holds and can be written as JSON, which has no
+// infinity and no NaN (RFC 8259 section 6). It converts nothing.
 func CheckMetaValue(v any) error { return checkMetaValue(v, 0) }
 
 func checkMetaValue(v any, depth int) error {
-	if depth > 32 {
-		return fmt.Errorf("metadata value is nested over 32 levels")
+	if depth > maxMetaDepth {
+		return errMetaDepth
 	}
 	switch v := v.(type) {
-	case nil, bool, string, int64, float64:
+	case nil, bool, string, int64:
+		return nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return errors.New("metadata value is no finite number")
+		}
 		return nil
 	case []any:
 		for _, e := range v {

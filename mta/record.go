@@ -2,7 +2,10 @@ package mta
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"example.com/svc/spool"
@@ -112,25 +115,25 @@ type InsertError struct {
 	Err error
 }
 
-// Error returns the first cause.
+// Error returns the first cause: of the call, else of the message with the lowest index.
 func (e *InsertError) Error() string {
 	if e.Err != nil {
 		return "insert: " + e.Err.Error()
 	}
-	for _, err := range e.Failed {
-		return "insert: " + err.Error()
+	for _, i := range slices.Sorted(maps.Keys(e.Failed)) {
+		return fmt.Sprintf("insert: message %d: %v", i, e.Failed[i])
 	}
 	return "insert failed"
 }
 
-// Unwrap returns all causes.
+// Unwrap returns all causes in the same order.
 func (e *InsertError) Unwrap() []error {
 	errs := make([]error, 0, len(e.Failed)+1)
 	if e.Err != nil {
 		errs = append(errs, e.Err)
 	}
-	for _, err := range e.Failed {
-		errs = append(errs, err)
+	for _, i := range slices.Sorted(maps.Keys(e.Failed)) {
+		errs = append(errs, e.Failed[i])
 	}
 	return errs
 }

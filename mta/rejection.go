@@ -32,8 +32,8 @@ func Disconnect(code int, text string, mode DisconnectMode) error {
 	return &Rejection{Code: code, Text: text, Mode: mode}
 }
 
-// Error returns code and text.
-func (r *Rejection) Error() string { return strconv.Itoa(r.Code) + " " + r.Text }
+// Error returns code and text on one line, line breaks written as escapes.
+func (r *Rejection) Error() string { return strconv.Itoa(r.Code) + " " + oneLine(r.Text) }
 
 // Response returns the rejection as a reply.
 func (r *Rejection) Response() Response { return ParseResponse(r.Code, r.Text) }

@@ -85,11 +85,13 @@ func Internal(code int, enhanced EnhancedCode, text string) Response {
 const InternalPrefix = "svc internal: "
 
 // OneLine returns the content on one line, line breaks written as escapes.
-func (r Response) OneLine() string {
-	if !strings.ContainsAny(r.Content, "\r\n") {
-		return r.Content
+func (r Response) OneLine() string { return oneLine(r.Content) }
+
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n") {
+		return s
 	}
-	return lineEscaper.Replace(r.Content)
+	return lineEscaper.Replace(s)
 }
 
 var lineEscaper = strings.NewReplacer("\r\n", `\r\n`, "\n", `\r\n`, "\r", `\r`)

@@ -17,6 +17,16 @@ type Scheduling struct {
 	Window *Window `json:"window,omitempty"`
 }
 
+// clone returns an independent copy.
+func (s *Scheduling) clone() *Scheduling {
+	c := *s
+	if s.Window != nil {
+		w := *s.Window
+		c.Window = &w
+	}
+	return &c
+}
+
 // Window is a daily time span on some days of the week in one time zone.
 type Window struct {
 	// Days has bit 1<<time.Weekday set for each allowed day.
@@ -37,6 +47,9 @@ func (w *Window) Check() error {
 	}
 	if w.Start < 0 || w.End > 24*3600 || w.Start >= w.End {
 		return errors.New("scheduling: start has to be before end, within one day")
+	}
+	if w.Zone == "" || w.Zone == "Local" { // LoadLocation knows them, the IANA does not
+		return errors.New("scheduling: the time zone has to be an IANA name")
 	}
 	loc, err := time.LoadLocation(w.Zone)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -20,8 +19,10 @@ type Store struct {
 	Meta, Data spool.Spool
 
 	ids     *spool.IDs
+	node    [6]byte // the last bytes of every ID of ids (RFC 9562 section 5.1)
 	metrics *metrics
 	log     *slog.Logger
+	zones   sync.Map // zone name to *time.Location; bounded by the time zone database
 }
 
 // NewStore joins two spools. set may be nil. log may be nil for the default logger.
@@ -29,22 +30,26 @@ func NewStore(meta, data spool.Spool, set *metric.Set, log *slog.Logger) *Store 
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Store{Meta: meta, Data: data, ids: spool.NewIDs(), metrics: newMetrics(set), log: log}
+	s := &Store{Meta: meta, Data: data, ids: spool.NewIDs(), metrics: newMetrics(set), log: log}
+	s.node = node(s.ids.Next())
+	return s
 }
+
+// node returns the part of id that tells makers of IDs apart.
+func node(id spool.ID) [6]byte { return [6]byte(id[10:]) }
 
 // New makes a message in memory. It owns data from now on.
 func (s *Store) New(env Envelope, data []byte) *Message {
-	m := s.NewBuffer(env, data, 0)
-	return m
+	return s.NewBuffer(env, data, 0)
 }
 
 // NewBuffer makes a message in memory whose content is buf[off:]; the bytes before off are room for headers. It owns
-// buf from now on.
+// buf from now on. It panics when off lies outside buf.
 func (s *Store) NewBuffer(env Envelope, buf []byte, off int) *Message {
+	_ = buf[off:] // before anything is counted
 	m := s.alloc(s.ids.Next())
 	m.env = env
-	m.meta = new(Meta)
-	s.metrics.metaResident.Inc()
+	m.keepMeta(new(Meta))
 	m.SetBuffer(buf, off)
 	return m
 }
@@ -54,7 +59,8 @@ func (s *Store) alloc(id spool.ID) *Message {
 	return &Message{id: id, store: s}
 }
 
-// Split makes a new message with its own ID and copies of content and metadata for rs.
+// Split makes a new message with its own ID for rs, and with copies of sender, content, metadata, scheduling, due time
+// and what is known about the reception.
 func (s *Store) Split(ctx context.Context, m *Message, rs []Address) (*Message, error) {
 	data, err := m.Data(ctx)
 	if err != nil {
@@ -68,6 +74,14 @@ func (s *Store) Split(ctx context.Context, m *Message, rs []Address) (*Message, 
 	copy(buf[headroom:], data)
 	c := s.NewBuffer(Envelope{Sender: m.env.Sender, Recipients: rs}, buf, headroom)
 	*c.meta = meta.Clone()
+	c.due = m.due
+	if m.sched != nil {
+		c.sched = m.sched.clone()
+	}
+	if m.reception != nil {
+		r := *m.reception
+		c.reception = &r
+	}
 	return c, nil
 }
 
@@ -87,119 +101,32 @@ func (s *Store) fromRecord(id spool.ID, b []byte) (*Message, error) {
 		return nil, err
 	}
 	m := s.alloc(id)
-	m.env, m.meta, m.sched = rec.env, &rec.meta, rec.sched
+	m.env, m.sched = rec.env, rec.sched
+	m.keepMeta(rec.meta)
 	m.metaSaved, m.dataSaved, m.spooled = true, true, true
-	s.metrics.metaResident.Inc()
+	if m.sched != nil && m.sched.Window != nil {
+		m.sched.Window.loc = s.zone(m.sched.Window.Zone)
+	}
 	return m, nil
 }
 
-// saveScratch is what one SaveAll needs, pooled.
-type saveScratch struct {
-	items []spool.Item
-	bufs  []byte
-	ends  []int
-}
-
-var scratchPool = sync.Pool{New: func() any { return new(saveScratch) }}
-
-// SaveAll writes what changed in ms, all data first and then all metadata (M2), and returns once it is on stable
-// storage (S1). On an error none of the messages that were new counts as stored; what was written of them is removed
-// again.
-func (s *Store) SaveAll(ctx context.Context, ms ...*Message) error {
-	start := time.Now()
-	sc := scratchPool.Get().(*saveScratch)
-	defer func() {
-		clear(sc.items)
-		sc.items, sc.bufs, sc.ends = sc.items[:0], sc.bufs[:0], sc.ends[:0]
-		scratchPool.Put(sc)
-	}()
-	if err := s.saveData(ctx, sc, ms); err != nil {
-		return err
+// zone returns a time zone, nil when this machine does not know it. Reading one from the zone database costs much more
+// than all the rest of a record.
+func (s *Store) zone(name string) *time.Location {
+	if loc, ok := s.zones.Load(name); ok {
+		return loc.(*time.Location)
 	}
-	if err := s.saveMeta(ctx, sc, ms); err != nil {
-		s.dropOrphans(ctx, ms)
-		return err
-	}
-	s.metrics.save.ObserveSince(start)
-	return nil
-}
-
-func (s *Store) saveData(ctx context.Context, sc *saveScratch, ms []*Message) error {
-	sc.items = sc.items[:0]
-	for _, m := range ms {
-		if !m.dataSaved {
-			sc.items = append(sc.items, spool.Item{ID: m.id, Value: m.buf[m.off:]})
-		}
-	}
-	if len(sc.items) == 0 {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
 		return nil
 	}
-	if err := putItems(ctx, s.Data, sc.items); err != nil {
-		return fmt.Errorf("save data of message %s: %w", sc.items[0].ID, err)
-	}
-	for _, m := range ms {
-		m.dataSaved = true
-	}
-	return nil
-}
-
-func (s *Store) saveMeta(ctx context.Context, sc *saveScratch, ms []*Message) error {
-	sc.items = sc.items[:0]
-	for _, m := range ms {
-		if m.metaSaved {
-			continue
-		}
-		if _, err := m.Meta(ctx); err != nil {
-			return err
-		}
-		sc.bufs = appendMeta(sc.bufs, m)
-		sc.ends = append(sc.ends, len(sc.bufs))
-		sc.items = append(sc.items, spool.Item{ID: m.id})
-	}
-	if len(sc.items) == 0 {
-		return nil
-	}
-	begin := 0
-	for i, end := range sc.ends {
-		sc.items[i].Value = sc.bufs[begin:end]
-		begin = end
-	}
-	if err := putItems(ctx, s.Meta, sc.items); err != nil {
-		return fmt.Errorf("save metadata of message %s: %w", sc.items[0].ID, err)
-	}
-	for _, m := range ms {
-		m.metaSaved, m.spooled = true, true
-	}
-	return nil
-}
-
-func putItems(ctx context.Context, sp spool.Spool, items []spool.Item) error {
-	if len(items) == 1 {
-		return sp.Put(ctx, items[0].ID, items[0].Value)
-	}
-	return spool.PutAll(ctx, sp, items)
-}
-
-// dropOrphans removes the data of messages that have no meta record. It is best effort: what stays is removed at the
-// next start.
-func (s *Store) dropOrphans(ctx context.Context, ms []*Message) {
-	var ids []spool.ID
-	for _, m := range ms {
-		if !m.spooled && m.dataSaved {
-			m.dataSaved = false
-			ids = append(ids, m.id)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	if err := spool.DeleteAll(context.WithoutCancel(ctx), s.Data, ids); err != nil {
-		s.log.Warn("data of a message that was not saved stays until the next start", "id", ids[0], "err", err)
-	}
+	s.zones.Store(name, loc)
+	return loc
 }
 
 // Remove takes messages out of the store: meta first, so that a crash leaves at most data without meta, which the next
-// start removes. Messages that were never saved are skipped.
+// start removes. Messages that were never saved are skipped. The others cannot be saved again ([ErrRemoved]); after an
+// error they can, and Remove may be called again.
 func (s *Store) Remove(ctx context.Context, ms ...*Message) error {
 	ids := make([]spool.ID, 0, len(ms))
 	for _, m := range ms {
@@ -207,7 +134,18 @@ func (s *Store) Remove(ctx context.Context, ms ...*Message) error {
 			ids = append(ids, m.id)
 		}
 	}
-	return s.RemoveIDs(ctx, ids)
+	err := s.RemoveIDs(ctx, ids)
+	for _, m := range ms {
+		switch {
+		case !m.spooled:
+		case err == nil:
+			m.removed = true
+		default: // any part may be gone: whoever saves it has to write all that is here
+			m.metaSaved = false
+			m.dataSaved = m.dataSaved && m.buf == nil
+		}
+	}
+	return err
 }
 
 // RemoveIDs takes the messages with ids out of the store, meta first.
@@ -216,164 +154,36 @@ func (s *Store) RemoveIDs(ctx context.Context, ids []spool.ID) error {
 		return nil
 	}
 	if err := spool.DeleteAll(ctx, s.Meta, ids); err != nil {
-		return fmt.Errorf("remove metadata of message %s: %w", ids[0], err)
+		return fmt.Errorf("remove metadata of %s: %w", naming(ids[0], len(ids)), err)
 	}
 	if err := spool.DeleteAll(ctx, s.Data, ids); err != nil {
-		return fmt.Errorf("remove data of message %s: %w", ids[0], err)
+		return fmt.Errorf("remove data of %s: %w", naming(ids[0], len(ids)), err)
 	}
 	return nil
 }
 
-// Quarantine sets both records of id aside, counts and logs it. It is used for records that cannot be read.
+// naming tells of n messages by the first.
+func naming(first spool.ID, n int) string {
+	if n == 1 {
+		return "message " + first.String()
+	}
+	return fmt.Sprintf("message %s and %d more", first, n-1)
+}
+
+// Quarantine sets both records of id aside, counts and logs it. It is used for records that cannot be read. The data go
+// first: while they cannot be set aside, as with a spool that is no [spool.Quarantiner], the metadata stay too, since
+// data without metadata would be removed at the next start.
 func (s *Store) Quarantine(ctx context.Context, id spool.ID, cause error) {
 	s.metrics.quarantined.Inc()
 	s.log.Error("message quarantined", "id", id.String(), "err", cause)
-	for _, sp := range []spool.Spool{s.Meta, s.Data} {
-		q, ok := sp.(spool.Quarantiner)
-		if !ok {
-			continue
+	for _, sp := range []spool.Spool{s.Data, s.Meta} {
+		err := errors.ErrUnsupported
+		if q, ok := sp.(spool.Quarantiner); ok {
+			err = q.Quarantine(ctx, id, cause.Error())
 		}
-		if err := q.Quarantine(ctx, id, cause.Error()); err != nil && !errors.Is(err, spool.ErrNotFound) {
-			s.log.Error("quarantine failed", "id", id.String(), "err", err)
-		}
-	}
-}
-
-// Recover enumerates the messages that were stored before start, with metadata and without data (flows SP-3). Records
-// that cannot be read are quarantined and skipped; data without metadata is removed. Any other error ends the
-// enumeration.
-func (s *Store) Recover(ctx context.Context, start time.Time) iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		data := newCursor(ctx, s.Data)
-		defer data.stop()
-		var orphans []spool.ID
-		for it, err := range spool.Values(ctx, s.Meta) {
-			if err != nil && !s.skipCorrupt(ctx, it.ID, err) {
-				yield(nil, fmt.Errorf("read the meta spool: %w", err))
-				return
-			}
-			if err != nil || !it.ID.Time().Before(start) {
-				continue
-			}
-			found, err := data.seek(it.ID, func(id spool.ID) { orphans = append(orphans, id) })
-			if err != nil {
-				yield(nil, fmt.Errorf("read the data spool: %w", err))
-				return
-			}
-			if !found {
-				s.Quarantine(ctx, it.ID, errors.New("metadata without data"))
-				continue
-			}
-			m, err := s.fromRecord(it.ID, it.Value)
-			if err != nil {
-				s.Quarantine(ctx, it.ID, err)
-				continue
-			}
-			if !yield(m, nil) {
-				return
-			}
-		}
-		if err := data.rest(start, func(id spool.ID) { orphans = append(orphans, id) }); err != nil {
-			yield(nil, fmt.Errorf("read the data spool: %w", err))
+		if err != nil && !errors.Is(err, spool.ErrNotFound) {
+			s.log.Error("quarantine failed, the message stays in the spool", "id", id.String(), "err", err)
 			return
-		}
-		s.removeOrphans(ctx, orphans, start)
-	}
-}
-
-func (s *Store) skipCorrupt(ctx context.Context, id spool.ID, err error) bool {
-	var corrupt *spool.CorruptError
-	if !errors.As(err, &corrupt) || id.IsZero() {
-		return false
-	}
-	s.Quarantine(ctx, id, err)
-	return true
-}
-
-// removeOrphans removes data that lost its metadata, in batches. A record that is younger than start belongs to a
-// message that is being received.
-func (s *Store) removeOrphans(ctx context.Context, ids []spool.ID, start time.Time) {
-	const batch = 512
-	old := ids[:0]
-	for _, id := range ids {
-		if id.Time().Before(start) {
-			old = append(old, id)
-		}
-	}
-	if len(old) > 0 {
-		s.log.Info("removing data without metadata", "count", len(old))
-	}
-	for len(old) > 0 {
-		n := min(batch, len(old))
-		if err := spool.DeleteAll(ctx, s.Data, old[:n]); err != nil {
-			s.log.Warn("data without metadata stays", "err", err)
-			return
-		}
-		old = old[n:]
-	}
-}
-
-// cursor walks the IDs of a spool in step with another enumeration in the same order.
-type cursor struct {
-	next func() (spool.ID, error, bool)
-	stop func()
-	id   spool.ID
-	have bool
-}
-
-func newCursor(ctx context.Context, sp spool.Spool) *cursor {
-	c := new(cursor)
-	c.next, c.stop = iter.Pull2(sp.All(ctx))
-	return c
-}
-
-// seek moves to want, calls skipped for the IDs before it, and reports whether want is there.
-func (c *cursor) seek(want spool.ID, skipped func(spool.ID)) (bool, error) {
-	for {
-		if !c.have {
-			ok, err := c.pull()
-			if err != nil || !ok {
-				return false, err
-			}
-		}
-		switch cmp := c.id.Compare(want); {
-		case cmp == 0:
-			c.have = false
-			return true, nil
-		case cmp > 0:
-			return false, nil
-		}
-		skipped(c.id)
-		c.have = false
-	}
-}
-
-// pull reads the next ID. A corrupt data record counts as present: whoever loads it learns of it.
-func (c *cursor) pull() (bool, error) {
-	id, err, ok := c.next()
-	if !ok {
-		return false, nil
-	}
-	var corrupt *spool.CorruptError
-	if err != nil && !errors.As(err, &corrupt) {
-		return false, err
-	}
-	c.id, c.have = id, true
-	return true, nil
-}
-
-func (c *cursor) rest(start time.Time, each func(spool.ID)) error {
-	for {
-		if c.have {
-			if !c.id.Time().Before(start) {
-				return nil
-			}
-			each(c.id)
-			c.have = false
-		}
-		ok, err := c.pull()
-		if err != nil || !ok {
-			return err
 		}
 	}
 }

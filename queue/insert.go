@@ -34,7 +34,7 @@ func (m *Manager) Insert(ctx context.Context, ms ...*mta.Message) error {
 	keep := ms
 	for _, q := range qs {
 		if q.name.Domain == mta.NullQueue {
-			keep, qs = m.dropNull(ms, qs)
+			keep, qs = m.dropNull(ctx, ms, qs)
 			break
 		}
 	}
@@ -92,13 +92,13 @@ func (m *Manager) resolveAll(ctx context.Context, ms []*mta.Message, qs []*sched
 }
 
 // dropNull releases the messages of the queue "null" (flows SM-43) and returns the others.
-func (m *Manager) dropNull(ms []*mta.Message, qs []*scheduled) ([]*mta.Message, []*scheduled) {
+func (m *Manager) dropNull(ctx context.Context, ms []*mta.Message, qs []*scheduled) ([]*mta.Message, []*scheduled) {
 	keep := make([]*mta.Message, 0, len(ms))
 	kept := make([]*scheduled, 0, len(ms))
 	for i, q := range qs {
 		if q.name.Domain == mta.NullQueue {
 			m.unhold(q)
-			ms[i].Release()
+			m.o.Store.Discard(ctx, ms[i])
 			continue
 		}
 		keep, kept = append(keep, ms[i]), append(kept, q)

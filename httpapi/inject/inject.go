@@ -79,27 +79,37 @@ func (in *Injector) Inject(ctx context.Context, r *api.InjectV1Request, from Ori
 	return res, nil
 }
 
-// insert hands the messages in with one call and counts the outcome.
+// insert hands the messages in with one call and counts the outcome. When some cannot be routed, they fail alone and the
+// others are handed in again (flows HI-12).
 func (in *Injector) insert(ctx context.Context, ms []*mta.Message, emails []string, res *api.InjectV1Response, fail func(string, error)) {
-	if len(ms) == 0 {
-		return
-	}
-	err := in.o.Inbound.Insert(ctx, ms...)
-	var ie *mta.InsertError
-	switch {
-	case err == nil:
-		res.SuccessCount += len(ms)
-	case errors.As(err, &ie) && ie.Err == nil:
-		for i, email := range emails {
-			if cause, failed := ie.Failed[i]; failed {
-				fail(email, cause)
-			} else {
-				res.SuccessCount++
+	for len(ms) > 0 {
+		err := in.o.Inbound.Insert(ctx, ms...)
+		var ie *mta.InsertError
+		if err != nil && (!errors.As(err, &ie) || len(ie.Failed) == 0) {
+			in.o.Store.Discard(ctx, ms...)
+			for _, email := range emails {
+				fail(email, err)
 			}
+			return
 		}
-	default:
-		for _, email := range emails {
-			fail(email, err)
+		if err == nil {
+			res.SuccessCount += len(ms)
+			return
+		}
+		n := 0
+		for i, m := range ms {
+			if cause, failed := ie.Failed[i]; failed {
+				fail(emails[i], cause)
+				in.o.Store.Discard(ctx, m)
+				continue
+			}
+			ms[n], emails[n] = m, emails[i]
+			n++
+		}
+		ms, emails = ms[:n], emails[:n]
+		if ie.Err == nil { // the others were accepted
+			res.SuccessCount += n
+			return
 		}
 	}
 }
@@ -119,7 +129,7 @@ func (in *Injector) build(ctx context.Context, r *api.InjectV1Request, c *conten
 	}
 	m := in.o.Store.NewBuffer(mta.Envelope{Sender: sender, Recipients: []mta.Address{rcpt}}, buf, off)
 	if err := in.finish(ctx, r, m, to, from); err != nil {
-		m.Release()
+		in.o.Store.Discard(ctx, m)
 		return nil, err
 	}
 	return m, nil

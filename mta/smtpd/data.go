@@ -136,8 +136,8 @@ func (s *session) process(buf []byte) {
 	m := s.srv.o.Store.NewBuffer(mta.Envelope{Sender: s.tx.sender, Recipients: s.tx.rcpts}, buf, headroom)
 	msgs, err := s.receive(ctx, m)
 	if err != nil {
-		release(msgs)
-		m.Release()
+		s.srv.o.Store.Discard(ctx, msgs...)
+		s.srv.o.Store.Discard(ctx, m)
 		s.refuseContent(ctx, err, "rx")
 		return
 	}
@@ -206,12 +206,6 @@ func (s *session) refuseContent(ctx context.Context, err error, stage string) {
 	s.refuse(err)
 }
 
-func release(msgs []*mta.Message) {
-	for _, m := range msgs {
-		m.Release()
-	}
-}
-
 // split makes one message per batch (flows SM-36). m carries the first batch. Without batches m is released.
 func (s *session) split(ctx context.Context, m *mta.Message) ([]*mta.Message, error) {
 	batches, err := s.batches(ctx, m)
@@ -219,7 +213,7 @@ func (s *session) split(ctx context.Context, m *mta.Message) ([]*mta.Message, er
 		return nil, err
 	}
 	if len(batches) == 0 {
-		m.Release()
+		s.srv.o.Store.Discard(ctx, m)
 		return nil, nil
 	}
 	msgs := append(make([]*mta.Message, 0, len(batches)), m)

@@ -17,7 +17,7 @@ func (s *session) insert(ctx context.Context, msgs []*mta.Message) {
 	}
 	wanted, refused, err := s.sort(ctx, msgs)
 	if err != nil {
-		release(msgs)
+		s.srv.o.Store.Discard(ctx, msgs...)
 		s.refuseContent(ctx, err, "resolve")
 		return
 	}
@@ -98,7 +98,7 @@ func (s *session) setReception(ctx context.Context, m *mta.Message) error {
 
 // recordRefused records a message that passed policy and is not enqueued (flows SM-42).
 func (s *session) recordRefused(ctx context.Context, m *mta.Message) {
-	defer m.Release()
+	defer s.srv.o.Store.Discard(ctx, m)
 	r := m.TakeReception()
 	if r == nil || s.srv.o.Recorder == nil {
 		return
@@ -128,20 +128,20 @@ func (s *session) handOver(ctx context.Context, msgs []*mta.Message, ids []spool
 	var ie *mta.InsertError
 	switch {
 	case !errors.As(err, &ie):
-		release(msgs)
+		s.srv.o.Store.Discard(ctx, msgs...)
 		return nil, s.insertReply(err, "insert")
 	case ie.Err != nil && len(ie.Failed) > 0: // a queue could not be found
-		release(msgs)
+		s.srv.o.Store.Discard(ctx, msgs...)
 		return nil, s.insertReply(err, "resolve")
 	case ie.Err != nil, len(ie.Failed) == 0: // an error that names nobody vouches for nobody (Q1)
-		release(msgs)
+		s.srv.o.Store.Discard(ctx, msgs...)
 		return nil, s.insertReply(err, "spool")
 	}
 	failed := make(map[spool.ID]bool)
 	for i := range ie.Failed {
 		if i >= 0 && i < len(msgs) {
 			failed[msgs[i].ID()] = true // a message that failed is still ours
-			msgs[i].Release()
+			s.srv.o.Store.Discard(ctx, msgs[i])
 		}
 	}
 	if len(failed) == len(msgs) {

@@ -64,14 +64,15 @@ func (s *schedule) window() (*mta.Window, error) {
 	return w, nil
 }
 
-func setScheduling(m *mta.Message, s *schedule) error {
+// setScheduling returns what it was given, with all fields.
+func setScheduling(m *mta.Message, s *schedule) (*schedule, error) {
 	if s == nil {
 		m.SetScheduling(nil)
-		return nil
+		return nil, nil
 	}
 	w, err := s.window()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	limits := &mta.Scheduling{Window: w}
 	if s.FirstAttempt != nil {
@@ -81,7 +82,7 @@ func setScheduling(m *mta.Message, s *schedule) error {
 		limits.Expires = *s.Expires
 	}
 	m.SetScheduling(limits)
-	return nil
+	return s, nil
 }
 
 // setDue moves the next attempt to an ISO 8601 time, or to now, and into what the scheduling allows.

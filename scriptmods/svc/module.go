@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"example.com/svc/mta/event"
 	"example.com/svc/mta/limit"
 	"example.com/svc/mta/server"
 	"example.com/svc/script"
@@ -24,6 +25,7 @@ type module struct {
 	b      *server.Builder
 	o      Options
 	log    *slog.Logger
+	bus    event.Bus
 	keeper limit.Keeper
 	made   drafts
 	places places
@@ -48,7 +50,7 @@ func Module(b *server.Builder, o Options) script.Module {
 			Value: versionText(o.Version)}},
 	}
 	for _, part := range [][]script.Func{m.initFuncs(), makeFuncs(), script.Rejections(), m.messageFuncs(), m.throttleFuncs(),
-		m.logFuncs(), serdeFuncs(), m.processFuncs()} {
+		m.invokeFuncs(), m.logFuncs(), serdeFuncs(), m.processFuncs()} {
 		out.Funcs = append(out.Funcs, part...)
 	}
 	return out
@@ -59,7 +61,7 @@ func (m *module) share(c *server.Config) {
 	if c.Keeper == nil {
 		c.Keeper = limit.NewLocal()
 	}
-	m.keeper = c.Keeper
+	m.bus, m.keeper = c.Bus, c.Keeper
 }
 
 func versionText(given string) string {
