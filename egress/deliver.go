@@ -32,10 +32,16 @@ func (d *dispatcher) deliver() {
 		d.unreadable(err)
 		return
 	}
+	rs := t.Message.Envelope().Recipients
+	if len(rs) == 0 {
+		d.ticket = nil
+		d.finish(t, []mta.Result{{Disposition: mta.Failed, Response: mta.Internal(554,
+			mta.EnhancedCode{Class: 5, Subject: 1, Detail: 3}, "the message has no recipients")}})
+		return
+	}
 	d.delivered++
 	d.sent = true
 	w := &d.work
-	rs := t.Message.Envelope().Recipients
 	w.pending, w.again, w.second, w.done = rs, w.again[:0], false, w.done[:0]
 	for d.batch() {
 		d.enter(DeliveringMessage)

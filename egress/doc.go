@@ -18,12 +18,13 @@
 //     before the rate admitted it. Both are counted by the [limit.Keeper].
 //   - E2 A ticket is in one place: a ready queue, the hands of one dispatcher, or back with its queue (Q3). Tickets that
 //     cannot stay go back in one way, [queue.Ticket.Return], with the reason.
-//   - E3 No lock is held across an event, a lookup, a connection or the end of a ticket. Lock order: selector, manager,
-//     ready queue.
+//   - E3 No lock is held across an event, a lookup, a connection or the end of a ticket, but that of the selector of one
+//     scheduled queue, for which tickets come one at a time. Lock order: selector, manager, ready queue.
 //   - E4 A reply that is no answer to what was asked never counts as delivered: only a positive reply to the end of the
 //     content does.
 //   - G1 Every goroutine is one of a Manager, and Run waits for it.
 //
 // Limits: proxies, DANE, MTA-STS, LMTP, client authentication, the health of sources and administrative suspensions are
-// not served yet; settings that ask for them are refused. Batching of several messages is left to carriers to come.
+// not served yet; settings that ask for them are refused. A message is tried alone, never in a batch with others. With
+// try_next_host_on_transport_error only the last attempt is recorded.
 package egress

@@ -165,7 +165,10 @@ func (in *Injector) finish(ctx context.Context, r *api.InjectV1Request, m *mta.M
 		return err
 	}
 	if trace.SupplementalHeader {
-		h, err := hdr.Supplemental(trace.HeaderName, []string{to.Email}, trace.IncludeMetaNames, meta.Get)
+		if err := hdr.CheckField(trace.HeaderName, ""); err != nil {
+			return err
+		}
+		h, err := hdr.AppendSupplemental(nil, trace.HeaderName, []string{to.Email}, trace.IncludeMetaNames, meta.Get)
 		if err != nil {
 			return err
 		}

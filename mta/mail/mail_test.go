@@ -127,7 +127,7 @@ func BenchmarkCount(b *testing.B) {
 // SM-48: the header decodes to JSON with the marker after white space is removed.
 func TestSupplemental(t *testing.T) {
 	meta := map[string]any{"tenant": "acme", "long": strings.Repeat("x", 300)}
-	b, err := Supplemental("X-SvcRef", []string{"a@b.example"}, []string{"tenant", "long", "unset"},
+	b, err := AppendSupplemental(nil, "X-SvcRef", []string{"a@b.example"}, []string{"tenant", "long", "unset"},
 		func(k string) (any, bool) { v, ok := meta[k]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +154,10 @@ func TestSupplemental(t *testing.T) {
 	var obj map[string]any
 	if err := json.Unmarshal(text, &obj); err != nil {
 		t.Fatal(err)
+	}
+	if b, err := AppendSupplemental(nil, "X-SvcRef", []string{"a@b.example"}, nil, nil); err != nil ||
+		string(b) != "X-SvcRef: eyJfQF8iOiJcXF8vIiwicmVjaXBpZW50IjoiYUBiLmV4YW1wbGUifQ==\r\n" {
+		t.Errorf("short form %q, %v", b, err)
 	}
 	if obj["_@_"] != `\_/` || obj["recipient"] != "a@b.example" || obj["tenant"] != "acme" || len(obj) != 4 {
 		t.Errorf("decoded to %v", obj)

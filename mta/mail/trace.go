@@ -25,41 +25,57 @@ const DefaultTraceHeader = "X-SvcRef"
 // supplementalMarker tells the supplemental header from other base64 (flows SM-48).
 const supplementalMarker = `\_/`
 
-// Supplemental builds the supplemental trace header (flows SM-48): base64 of a JSON object with the marker, the
-// recipients and the values of the listed metadata that get knows, folded at 75 columns.
-func Supplemental(name string, recipients []string, include []string, get func(key string) (any, bool)) ([]byte, error) {
-	obj := make(map[string]any, len(include)+2)
-	for _, key := range include {
-		if v, ok := get(key); ok {
-			obj[key] = v
-		}
-	}
-	obj["_@_"] = supplementalMarker
-	if len(recipients) == 1 {
-		obj["recipient"] = recipients[0]
-	} else {
-		obj["recipient"] = recipients
-	}
-	text, err := json.Marshal(obj)
+// foldAt is how many columns of base64 stand on one line.
+const foldAt = 74
+
+// AppendSupplemental appends the supplemental trace header to b (flows SM-48): base64 of a JSON object with the marker,
+// the recipients and the values of the listed metadata that get knows; unset ones are left out (SM-49). The name must
+// be a field name; see [CheckField].
+func AppendSupplemental(b []byte, name string, recipients, include []string, get func(key string) (any, bool)) ([]byte, error) {
+	var plain, coded [512]byte
+	payload, err := appendPayload(plain[:0], recipients, include, get)
 	if err != nil {
 		return nil, fmt.Errorf("supplemental trace header: %w", err)
 	}
-	if err := CheckField(name, ""); err != nil {
-		return nil, fmt.Errorf("supplemental trace header: %w", err)
-	}
-	enc := base64.StdEncoding.EncodeToString(text)
-	b := make([]byte, 0, len(name)+len(enc)+len(enc)/25+8)
+	enc := base64.StdEncoding.AppendEncode(coded[:0], payload)
+	start := len(b)
 	b = append(append(b, name...), ": "...)
-	col := len(b)
-	for len(enc) > 0 {
-		n := min(max(foldColumn-col, 1), len(enc))
-		b = append(b, enc[:n]...)
+	for first := max(1, foldAt-(len(b)-start)); len(enc) > 0; first = foldAt {
+		n := min(first, len(enc))
+		b = append(append(b, enc[:n]...), '\r', '\n')
 		if enc = enc[n:]; len(enc) > 0 {
-			b = append(b, "\r\n\t"...)
-			col = 1
+			b = append(b, '\t')
 		}
 	}
-	return append(b, "\r\n"...), nil
+	return b, nil
+}
+
+func appendPayload(b []byte, recipients, include []string, get func(string) (any, bool)) ([]byte, error) {
+	if len(recipients) == 1 && len(include) == 0 && plainJSON(recipients[0]) {
+		return append(append(append(b, `{"_@_":"\\_/","recipient":"`...), recipients[0]...), `"}`...), nil
+	}
+	p := make(map[string]any, 2+len(include))
+	for _, key := range include {
+		if v, ok := get(key); ok {
+			p[key] = v
+		}
+	}
+	p["_@_"] = supplementalMarker
+	p["recipient"] = recipients
+	if len(recipients) == 1 {
+		p["recipient"] = recipients[0]
+	}
+	return json.Marshal(p)
+}
+
+// plainJSON reports whether s stands in JSON as it is.
+func plainJSON(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Date formats t as a date-time (RFC 5322 section 3.3).

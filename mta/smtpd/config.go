@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/svc/mta"
+	"example.com/svc/mta/mail"
 	"example.com/svc/mta/settings"
 )
 
@@ -45,24 +46,12 @@ type Config struct {
 	TLSCertificate settings.KeySource `set:"tls_certificate"`
 	TLSPrivateKey  settings.KeySource `set:"tls_private_key"`
 	// TraceHeaders says which headers are put before the content.
-	TraceHeaders TraceHeaders `set:"trace_headers"`
+	TraceHeaders mail.TraceHeaders `set:"trace_headers"`
 	// Meta is put into the connection metadata of every session.
 	Meta map[string]any `set:"meta"`
 
 	// Source is the place of declaration, such as "policy.lua:12", for error texts.
 	Source string
-}
-
-// TraceHeaders are the headers that reception adds.
-type TraceHeaders struct {
-	// ReceivedHeader adds Received before smtp_server_message_received (RFC 5321 section 4.4).
-	ReceivedHeader bool `set:"received_header" default:"true"`
-	// SupplementalHeader adds, after that event, a header that finds the recipient again in reports (flows SM-48).
-	SupplementalHeader bool `set:"supplemental_header" default:"true"`
-	// HeaderName is the name of the supplemental header.
-	HeaderName string `set:"header_name" default:"X-SvcRef"`
-	// IncludeMetaNames lists the metadata that the supplemental header shows, in the clear.
-	IncludeMetaNames []string `set:"include_meta_names"`
 }
 
 // LineEndings says what happens to content with a lone CR or LF (flows SM-34).

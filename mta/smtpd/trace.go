@@ -2,12 +2,11 @@ package smtpd
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"net/netip"
 	"time"
 
 	"example.com/svc/mta"
+	"example.com/svc/mta/mail"
 	"example.com/svc/mta/smtp"
 )
 
@@ -50,70 +49,16 @@ func appendAddr(b []byte, a netip.Addr) []byte {
 	return a.AppendTo(b)
 }
 
-// traceMark tells the supplemental header from other base64 (flows SM-48).
-const traceMark = `\_/`
-
-// foldAt is how many columns of base64 stand on one line.
-const foldAt = 74
-
-// appendSupplemental appends the header that finds the recipient again in reports (flows SM-48). Metadata that is not set is
-// left out (SM-49).
-func appendSupplemental(ctx context.Context, b []byte, t *TraceHeaders, m *mta.Message) ([]byte, error) {
-	var plain, coded [512]byte
-	payload, err := appendPayload(ctx, plain[:0], t, m)
+// appendSupplemental appends the header that finds the recipient again in reports (flows SM-48).
+func appendSupplemental(ctx context.Context, b []byte, t *mail.TraceHeaders, m *mta.Message) ([]byte, error) {
+	meta, err := m.Meta(ctx)
 	if err != nil {
 		return nil, err
 	}
-	enc := base64.StdEncoding.AppendEncode(coded[:0], payload)
-	b = append(append(b, t.HeaderName...), ": "...)
-	for first := max(1, foldAt-len(b)); len(enc) > 0; first = foldAt {
-		n := min(first, len(enc))
-		b = append(b, enc[:n]...)
-		b = append(b, '\r', '\n')
-		if enc = enc[n:]; len(enc) > 0 {
-			b = append(b, '\t')
-		}
-	}
-	return b, nil
-}
-
-func appendPayload(ctx context.Context, b []byte, t *TraceHeaders, m *mta.Message) ([]byte, error) {
 	rs := m.Envelope().Recipients
-	if len(rs) == 1 && len(t.IncludeMetaNames) == 0 {
-		if a := rs[0].String(); plainJSON(a) {
-			return append(append(append(b, `{"_@_":"\\_/","recipient":"`...), a...), `"}`...), nil
-		}
-	}
-	p := make(map[string]any, 2+len(t.IncludeMetaNames))
-	if len(t.IncludeMetaNames) > 0 {
-		meta, err := m.Meta(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range t.IncludeMetaNames {
-			if v, ok := meta.Get(name); ok {
-				p[name] = v
-			}
-		}
-	}
-	p["_@_"] = traceMark
 	list := make([]string, len(rs))
 	for i, a := range rs {
 		list[i] = a.String()
 	}
-	p["recipient"] = list
-	if len(list) == 1 {
-		p["recipient"] = list[0]
-	}
-	return json.Marshal(p)
-}
-
-// plainJSON reports whether s stands in JSON as it is.
-func plainJSON(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
+	return mail.AppendSupplemental(b, t.HeaderName, list, t.IncludeMetaNames, meta.Get)
 }

@@ -93,7 +93,10 @@ func supplemental(ctx context.Context, msg *mta.Message, params mail.TraceHeader
 	for _, r := range msg.Envelope().Recipients {
 		to = append(to, r.String())
 	}
-	h, err := mail.Supplemental(params.HeaderName, to, params.IncludeMetaNames, meta.Get)
+	if err := mail.CheckField(params.HeaderName, ""); err != nil {
+		return err
+	}
+	h, err := mail.AppendSupplemental(nil, params.HeaderName, to, params.IncludeMetaNames, meta.Get)
 	if err != nil {
 		return err
 	}
