@@ -453,3 +453,16 @@ func TestPanicInCarrierCostsOneSession(t *testing.T) {
 		r.want("open", r.openNow("unspecified->mx1.test@smtp_client"), 0+1)
 	})
 }
+
+func TestMessageWithoutRecipients(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t).start()
+		tk := r.ticket("one.test")
+		tk.Message.SetRecipients(nil)
+		if err := r.m.Take(t.Context(), tk); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.want("results", r.tally(), map[string]int{":554 failed": 1})
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,9 +173,11 @@ func TestCodecClaims(t *testing.T) {
 		"key":           append([]byte{3, 0, 0, 0, 0, 1}, huge...),
 		"array":         append([]byte{3, 0, 0, 0, 0, 1, 0, 'a'}, many...),
 		"nested":        append([]byte{3, 0, 0, 0, 0, 1, 0}, bytes.Repeat([]byte{'a', 1}, 1e6)...),
-		"map":           append([]byte{3, 0, 0, 0, 0, 1, 0, 'm'}, many...),
-		"json":          {3, 0, 0, 0, 0, 1, 0, 'j', 1, '{'},
-		"type":          {3, 0, 0, 0, 0, 1, 0, 'z'},
+		"nested claims": slices.Concat([]byte{3, 0, 0, 0, 0, 1, 0}, bytes.Repeat([]byte{'a', 0xc0, 0x84, 0x3d}, 30),
+			[]byte{'z'}, make([]byte, 1_100_000)), // a million elements in each of 30 lists
+		"map":  append([]byte{3, 0, 0, 0, 0, 1, 0, 'm'}, many...),
+		"json": {3, 0, 0, 0, 0, 1, 0, 'j', 1, '{'},
+		"type": {3, 0, 0, 0, 0, 1, 0, 'z'},
 	} {
 		b := append(bytes.Clone(head), body...)
 		if _, used, err := decodeCounted(id, b); err == nil || used > 1<<20+uint64(4*len(b)) {

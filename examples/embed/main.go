@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"time"
 
 	"example.com/svc/mta"
 	"example.com/svc/mta/event"
@@ -42,7 +43,7 @@ func policy() event.Bus {
 		return event.None{}, nil
 	}))
 	must(queue.GetConfig.On(bus, func(_ context.Context, q mta.QueueName) (*queue.Config, error) {
-		c := settings.New(func(c *queue.Config) { c.MaxAge = settings.Duration(24 * 3600e9) })
+		c := settings.New(func(c *queue.Config) { c.MaxAge = settings.Duration(24 * time.Hour) })
 		return &c, nil
 	}))
 	return bus
