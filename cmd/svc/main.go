@@ -94,5 +94,5 @@ func usage(w io.Writer) {
 
 // newLog writes diagnostics to w, one line each, with colours on a terminal only.
 func newLog(w io.Writer, level slog.Level, color bool) *slog.Logger {
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339Nano, NoColor: !color}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339Nano, NoColor: !color}))
 }

@@ -19,6 +19,8 @@ const (
 )
 
 // Pass is returned by a handler that has no answer: the next handler is asked, or the default applies.
+//
+//lint:ignore ST1012 Pass is an answer that happens to travel as an error
 var Pass = errors.New("event: pass")
 
 // None is the answer type of events whose handlers only agree or object.
