@@ -131,12 +131,20 @@ func (d *dispatcher) judge(r Reply) {
 // on the next host (flows SC-26, SC-27).
 func (d *dispatcher) afterBreak(c *PathConfig) bool {
 	w := &d.work
-	transport := d.out.Transport && d.ctx.Err() == nil
-	d.broken()
-	if transport && c.TryNextHost && d.at < len(d.targets) && !d.stopped() && d.reopen() {
-		w.pending = d.untried()
-		return len(w.pending) > 0
+	if d.out.Transport && c.TryNextHost && d.at < len(d.targets) && !d.stopped() {
+		left := d.untried() // while the record still shows the host that failed
+		d.broken()
+		if d.reopen() {
+			w.pending = left
+			return len(left) > 0
+		}
+		w.pending, w.again = nil, w.again[:0]
+		if len(left) > 0 {
+			d.keep(Reply{Recipients: left, Response: mta.Internal(400, mta.EnhancedCode{}, "failed to connect to any other host")})
+		}
+		return false
 	}
+	d.broken()
 	left := append(w.pending[:len(w.pending):len(w.pending)], w.again...)
 	w.pending, w.again = nil, w.again[:0]
 	if len(left) > 0 {
@@ -170,15 +178,18 @@ func (d *dispatcher) reopen() bool {
 	return false
 }
 
-// untried takes the recipients with transient answers of this transaction out for another try; the answer stays as the
-// record of the failed attempt only when the next one ends the same way.
+// untried takes the recipients with transient answers of this transaction out for another try, writes the record of
+// the failed attempt, and returns them with those whose turn did not come.
 func (d *dispatcher) untried() []mta.Address {
 	w := &d.work
 	var left []mta.Address
 	kept := w.done[:0]
 	for _, r := range w.done {
 		if r.Stage != StageRcpt && d.q.m.disposition(r) == mta.Transient {
-			left = append(left, r.Recipients...)
+			rs := append([]mta.Address(nil), r.Recipients...)
+			d.ticket.Note(d.q.m.work, d.record(d.ticket), mta.Result{Recipients: rs, Response: r.Response, Disposition: mta.Transient})
+			d.count(d.ticket, mta.Transient, len(rs))
+			left = append(left, rs...)
 			continue
 		}
 		kept = append(kept, r)

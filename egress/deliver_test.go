@@ -358,9 +358,15 @@ func TestNextHostOnTransportError(t *testing.T) {
 			out.Add(StageDot, 0, rs, mta.Response{Code: 250})
 		}
 		r.start()
-		r.take(1, "two.test")
+		ticket := r.ticket("two.test")
+		if err := r.m.Take(context.Background(), ticket); err != nil {
+			t.Fatal(err)
+		}
 		synctest.Wait()
 		r.want("SC-27", r.tally(), map[string]int{":250 delivered": 1})
+		if n := ticket.Noted(); len(n) != 1 || n[0].Response.Code != 400 || n[0].Disposition != mta.Transient || len(n[0].Recipients) != 1 {
+			t.Errorf("SC-27 noted %+v, want the failed attempt", n)
+		}
 		r.want("SC-27", r.targets(), []string{"192.0.2.1", "192.0.2.2"})
 	})
 }

@@ -65,6 +65,15 @@ func (m *Manager) finish(ctx context.Context, t *Ticket, tmpl *mta.Record, rs []
 	return nil
 }
 
+// noteAttempt is Ticket.Note.
+func (m *Manager) noteAttempt(ctx context.Context, t *Ticket, tmpl *mta.Record, r mta.Result) {
+	whom := r.Recipients
+	if len(whom) == 0 {
+		whom = t.Message.Envelope().Recipients
+	}
+	m.note(ctx, t.Message, newRecord(ctx, t.Queue, t.Message, tmpl, recordType(r.Disposition), whom, r.Response))
+}
+
 // without returns the addresses of rs that are in none of gone; rs itself is not changed.
 func without(rs []mta.Address, gone [][]mta.Address) []mta.Address {
 	n := 0

@@ -45,6 +45,7 @@ func (s *Slot) LoadOrStore(fresh func() any) any {
 // lender is who lent a ticket.
 type lender interface {
 	finish(ctx context.Context, t *Ticket, rec *mta.Record, rs []mta.Result) error
+	noteAttempt(ctx context.Context, t *Ticket, rec *mta.Record, r mta.Result)
 	giveBack(ctx context.Context, t *Ticket, r Return) error
 	corrupt(ctx context.Context, t *Ticket, cause error) error
 	twice(t *Ticket, op string)
@@ -68,7 +69,11 @@ type Ticket struct {
 	q      *scheduled
 	it     item
 	done   atomic.Bool
+	noted  []mta.Result // of tickets made by NewTicket
 }
+
+// Noted returns the results that were noted on a ticket made by [NewTicket].
+func (t *Ticket) Noted() []mta.Result { return t.noted }
 
 // ID returns the name of the message; it may be asked after the ticket ended.
 func (t *Ticket) ID() spool.ID { return t.Message.ID() }
@@ -98,6 +103,14 @@ func (t *Ticket) Finish(ctx context.Context, rec *mta.Record, rs []mta.Result) e
 	return t.lender.finish(ctx, t, rec, rs)
 }
 
+// Note writes the record of an attempt that failed and is followed by another one at once, with the ticket still out
+// (flows SC-27). It changes nothing about the message. rec and r are as those of Finish.
+func (t *Ticket) Note(ctx context.Context, rec *mta.Record, r mta.Result) {
+	if !t.done.Load() {
+		t.lender.noteAttempt(ctx, t, rec, r)
+	}
+}
+
 // Return ends the ticket of a message that was not attempted, or that is to be delayed as a whole. Its errors are
 // those of [Ticket.Finish].
 func (t *Ticket) Return(ctx context.Context, r Return) error {
@@ -118,7 +131,7 @@ func (t *Ticket) Corrupt(ctx context.Context, cause error) error {
 }
 
 // NewTicket makes a ticket that is not lent by a queue, for testing an outlet. finish and ret are called at most once
-// together; Corrupt calls finish with a failed result. A nil cfg means the defaults.
+// together; Corrupt calls finish with a failed result; Noted returns what was noted. A nil cfg means the defaults.
 func NewTicket(m *mta.Message, name mta.QueueName, cfg *Config,
 	finish func(ctx context.Context, rec *mta.Record, rs []mta.Result) error,
 	ret func(ctx context.Context, r Return) error) *Ticket {
@@ -143,6 +156,10 @@ func (l funcLender) giveBack(ctx context.Context, _ *Ticket, r Return) error { r
 
 func (l funcLender) corrupt(ctx context.Context, _ *Ticket, cause error) error {
 	return l.fin(ctx, nil, []mta.Result{{Response: corruptResponse(cause), Disposition: mta.Failed}})
+}
+
+func (funcLender) noteAttempt(_ context.Context, t *Ticket, _ *mta.Record, r mta.Result) {
+	t.noted = append(t.noted, r)
 }
 
 func (funcLender) twice(*Ticket, string) {}

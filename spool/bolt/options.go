@@ -20,11 +20,16 @@ type Options struct {
 	PageSize int
 	// Log receives what is done about damage and trouble. Nil means slog.Default.
 	Log *slog.Logger
-	// OpenFile opens the database file. Nil means os.OpenFile.
+	// OpenFile opens the database file and the files of the log. Nil means
+	// os.OpenFile.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 
-	// commit ends a transaction; tests replace it to make it fail.
+	// commit ends a transaction; tests replace it to make it fail. Then there is
+	// no log, so that every change is a transaction.
 	commit func(*bbolt.Tx) error
+	direct bool
+	// flush brings a file of the log to stable storage; tests replace it.
+	flush func(*os.File) error
 	// probeEvery is how often a full disk is tried again.
 	probeEvery time.Duration
 }
@@ -33,7 +38,7 @@ const (
 	// batchOps and batchBytes limit what one transaction collects. A single
 	// batch of a caller may exceed them, since it is never split.
 	batchOps   = 1024
-	batchBytes = 16 << 20
+	batchBytes = 4 << 20
 
 	// defaultPage is the size of database pages in bytes.
 	defaultPage = 16 << 10
@@ -61,6 +66,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.commit == nil {
 		o.commit = (*bbolt.Tx).Commit
+	} else {
+		o.direct = true
+	}
+	if o.flush == nil {
+		o.flush = flushData
 	}
 	if o.probeEvery == 0 {
 		o.probeEvery = defaultProbe

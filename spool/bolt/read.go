@@ -50,8 +50,25 @@ func (s *Spool) Get(ctx context.Context, id spool.ID) ([]byte, error) {
 		return nil, err
 	}
 	key := id.Key()
-	var value []byte
-	err := s.view(func(values, _ *bbolt.Bucket) (err error) {
+	value, err := s.get(key)
+	if err != nil {
+		return nil, s.named(id, err)
+	}
+	return value, nil
+}
+
+// get returns the value of key from the log or the database.
+func (s *Spool) get(key [16]byte) (value []byte, err error) {
+	raw, found, gone, err := s.logged(key)
+	switch {
+	case err != nil:
+		return nil, err
+	case found:
+		return spool.ParseFrame(raw)
+	case gone:
+		return nil, spool.ErrNotFound
+	}
+	err = s.view(func(values, _ *bbolt.Bucket) (err error) {
 		raw := values.Get(key[:])
 		if raw == nil {
 			return spool.ErrNotFound
@@ -59,11 +76,20 @@ func (s *Spool) Get(ctx context.Context, id spool.ID) ([]byte, error) {
 		value, err = copyValue(raw)
 		return err
 	})
-	if err != nil {
-		return nil, s.named(id, err)
+	if err == nil {
+		s.trim.touched(s, 1)
 	}
-	s.trim.touched(s, 1)
-	return value, nil
+	return value, err
+}
+
+// logged is lookup while the spool is open.
+func (s *Spool) logged(key [16]byte) (raw []byte, found, gone bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.log.closed {
+		return nil, false, false, spool.ErrClosed
+	}
+	return s.log.lookup(key)
 }
 
 // copyValue checks the frame raw and returns its value in memory of its own.
@@ -94,16 +120,20 @@ func (s *Spool) named(id spool.ID, err error) error {
 // spool again salvages it.
 func (s *Spool) All(ctx context.Context) iter.Seq2[spool.ID, error] {
 	return func(yield func(spool.ID, error) bool) {
-		var ids []spool.ID
+		m := merge{s: s, extra: s.log.keys()}
+		var keys [][16]byte
 		var from []byte
 		for {
-			ids = ids[:0]
+			keys = keys[:0]
 			err := s.chunk(ctx, from, func(key, _ []byte) bool {
-				ids = append(ids, spool.FromKey([16]byte(key)))
-				return len(ids) < chunkKeys
+				keys = append(keys, [16]byte(key))
+				return len(keys) < chunkKeys
 			})
-			for _, id := range ids {
-				if !yield(id, nil) {
+			for _, key := range keys {
+				if !m.before(key, yield) {
+					return
+				}
+				if _, gone := s.log.covers(key); !gone && !yield(spool.FromKey(key), nil) {
 					return
 				}
 			}
@@ -111,10 +141,59 @@ func (s *Spool) All(ctx context.Context) iter.Seq2[spool.ID, error] {
 				yield(spool.ID{}, err)
 				return
 			}
-			if len(ids) < chunkKeys {
+			if len(keys) < chunkKeys {
+				m.rest(yield)
 				return
 			}
-			from = after(ids[len(ids)-1])
+			from = after(keys[len(keys)-1])
+		}
+	}
+}
+
+// merge adds to an enumeration of the database the keys that were in the log when
+// it began.
+type merge struct {
+	s     *Spool
+	extra [][16]byte
+}
+
+// before yields the keys up to key, which comes next itself and is left out.
+func (m *merge) before(key [16]byte, yield func(spool.ID, error) bool) bool {
+	for len(m.extra) > 0 {
+		k := m.extra[0]
+		c := compareKeys(k, key)
+		if c > 0 {
+			break
+		}
+		m.extra = m.extra[1:]
+		if c == 0 {
+			break
+		}
+		if !m.one(k, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// one yields k unless it was removed. One that left the log since may be in the
+// database.
+func (m *merge) one(k [16]byte, yield func(spool.ID, error) bool) bool {
+	if in, gone := m.s.log.covers(k); !in {
+		if gone {
+			return true
+		}
+		if _, err := m.s.get(k); errors.Is(err, spool.ErrNotFound) {
+			return true
+		}
+	}
+	return yield(spool.FromKey(k), nil)
+}
+
+func (m *merge) rest(yield func(spool.ID, error) bool) {
+	for _, k := range m.extra {
+		if !m.one(k, yield) {
+			return
 		}
 	}
 }
@@ -122,16 +201,14 @@ func (s *Spool) All(ctx context.Context) iter.Seq2[spool.ID, error] {
 // Values implements [spool.Loader].
 func (s *Spool) Values(ctx context.Context) iter.Seq2[spool.Item, error] {
 	return func(yield func(spool.Item, error) bool) {
+		m := merge{s: s, extra: s.log.keys()}
+		fromLog := func(id spool.ID, _ error) bool { return s.yieldValue(id, yield) }
 		var from []byte
 		for {
 			var c valueChunk
 			err := s.chunk(ctx, from, c.add)
 			for i, it := range c.items {
-				var itemErr error
-				if c.errs[i] != nil {
-					itemErr = s.named(it.ID, c.errs[i])
-				}
-				if !yield(it, itemErr) {
+				if !m.before(it.ID.Key(), fromLog) || !s.yieldItem(it, c.errs[i], yield) {
 					return
 				}
 			}
@@ -140,11 +217,38 @@ func (s *Spool) Values(ctx context.Context) iter.Seq2[spool.Item, error] {
 				return
 			}
 			if !c.full() {
+				m.rest(fromLog)
 				return
 			}
 			from = after(c.items[len(c.items)-1].ID)
 		}
 	}
+}
+
+// yieldItem yields a record of the database unless the log knows better.
+func (s *Spool) yieldItem(it spool.Item, err error, yield func(spool.Item, error) bool) bool {
+	switch in, gone := s.log.covers(it.ID.Key()); {
+	case gone:
+		return true
+	case in:
+		return s.yieldValue(it.ID, yield)
+	}
+	if err != nil {
+		err = s.named(it.ID, err)
+	}
+	return yield(it, err)
+}
+
+// yieldValue reads and yields id unless it was removed.
+func (s *Spool) yieldValue(id spool.ID, yield func(spool.Item, error) bool) bool {
+	value, err := s.get(id.Key())
+	if errors.Is(err, spool.ErrNotFound) {
+		return true
+	}
+	if err != nil {
+		err = s.named(id, err)
+	}
+	return yield(spool.Item{ID: id, Value: value}, err)
 }
 
 // valueChunk collects the items of one transaction.

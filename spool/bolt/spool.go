@@ -39,6 +39,7 @@ type Spool struct {
 	db *bbolt.DB // nil after Close or a failed reopening
 	fd *os.File  // the file under db
 
+	log     log
 	queue   queue
 	stopped chan struct{}             // closed when the writer has ended (G1)
 	trouble atomic.Pointer[condition] // nil while healthy
@@ -75,7 +76,14 @@ func Open(path string, o Options) (*Spool, error) {
 		stopped: make(chan struct{}),
 	}
 	s.queue.init()
-	if err := s.openChecked(); err != nil {
+	s.log.init()
+	err = s.openChecked()
+	if err == nil {
+		if err = s.replay(); err != nil {
+			err = errors.Join(err, s.closeDB())
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open spool %s: %w", path, err), lock.Release())
 	}
 	go s.write()
@@ -195,9 +203,16 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	<-s.stopped
+	needed := s.Health() != nil
+	if !needed {
+		if err := s.empty(); err != nil { // the next start moves the rest
+			needed = true
+			s.opts.Log.Warn("spool keeps its log until the next start", "path", s.dir, "error", err)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.closeDB(), s.lock.Release())
+	return errors.Join(s.closeDB(), s.closeLog(needed), s.lock.Release())
 }
 
 // closeDB closes the database; mu is held. A database with a transaction that

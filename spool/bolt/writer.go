@@ -76,7 +76,7 @@ func (s *Spool) commitBatch(batch []*op) {
 			return
 		}
 	}
-	err := s.transact(batch)
+	err := s.store(batch)
 	if err != nil && isFull(err) {
 		full := s.becomeFull(err)
 		// Removals make room and must not fail for the lack of it.
@@ -87,7 +87,7 @@ func (s *Spool) commitBatch(batch []*op) {
 			finish(batch, s.Health())
 			return
 		}
-		if err = s.transact(batch); err != nil && isFull(err) {
+		if err = s.store(batch); err != nil && isFull(err) {
 			err = s.becomeFull(err)
 			finish(batch, err)
 			return
@@ -97,9 +97,43 @@ func (s *Spool) commitBatch(batch []*op) {
 		finish(batch, s.becomeUnhealthy(err))
 		return
 	}
-	n := s.counts.committed(batch)
+	n, size := s.counts.committed(batch), 0
+	for _, o := range batch {
+		size += o.bytes
+	}
 	finish(batch, nil)
-	s.trim.touched(s, n)
+	if s.opts.direct {
+		s.trim.touched(s, n)
+		return
+	}
+	switch err := s.tidy(size); {
+	case err != nil && isFull(err):
+		_ = s.becomeFull(err) // noted there
+	case err != nil:
+		_ = s.becomeUnhealthy(err) // noted there
+	}
+}
+
+// store makes a batch durable: in the log, or in the database when it has to move
+// records about.
+func (s *Spool) store(batch []*op) error {
+	if s.opts.direct {
+		return s.transact(batch)
+	}
+	for _, o := range batch {
+		if o.move == nil {
+			continue
+		}
+		if err := s.empty(); err != nil {
+			return err
+		}
+		if err := s.transact(batch); err != nil {
+			return err
+		}
+		s.log.raise(batch)
+		return nil
+	}
+	return s.logBatch(batch)
 }
 
 func finish(batch []*op, err error) {
@@ -237,6 +271,10 @@ func (s *Spool) probe() {
 	})
 	if err == nil {
 		err = s.update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketProbe) })
+	}
+	if k := len(s.log.segs); err == nil && k > 0 {
+		last := s.log.segs[k-1]
+		_, err = last.f.WriteAt(make([]byte, probeSize), last.end) // says nothing to who reads the log
 	}
 	switch {
 	case err == nil:

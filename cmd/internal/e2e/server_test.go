@@ -144,7 +144,7 @@ func (w *world) generator(first, count int, sizes ...int) *load.Generator {
 // settle waits until every accepted message has a final state and the queue is empty.
 func (w *world) settle(t testing.TB) {
 	t.Helper()
-	deadline := time.Now().Add(20*time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	for w.ledger.Missing() > 0 || w.srv.Queued() > 0 {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d messages missing, %d queued: %+v", w.ledger.Missing(), w.srv.Queued(), w.ledger.Result())
