@@ -76,7 +76,7 @@ func (r *recovery) message(it spool.Item, err error) (*Message, error) {
 		m, err = r.s.fromRecord(it.ID, it.Value)
 	}
 	if err != nil {
-		r.s.Quarantine(r.ctx, it.ID, err)
+		_ = r.s.Quarantine(r.ctx, it.ID, err) // logged; it stays where it is
 		return nil, nil
 	}
 	return m, nil

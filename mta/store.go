@@ -172,8 +172,9 @@ func naming(first spool.ID, n int) string {
 
 // Quarantine sets both records of id aside, counts and logs it. It is used for records that cannot be read. The data go
 // first: while they cannot be set aside, as with a spool that is no [spool.Quarantiner], the metadata stay too, since
-// data without metadata would be removed at the next start.
-func (s *Store) Quarantine(ctx context.Context, id spool.ID, cause error) {
+// data without metadata would be removed at the next start. The error, which is logged here, says that the message stays
+// in the spool.
+func (s *Store) Quarantine(ctx context.Context, id spool.ID, cause error) error {
 	s.metrics.quarantined.Inc()
 	s.log.Error("message quarantined", "id", id.String(), "err", cause)
 	for _, sp := range []spool.Spool{s.Data, s.Meta} {
@@ -183,7 +184,8 @@ func (s *Store) Quarantine(ctx context.Context, id spool.ID, cause error) {
 		}
 		if err != nil && !errors.Is(err, spool.ErrNotFound) {
 			s.log.Error("quarantine failed, the message stays in the spool", "id", id.String(), "err", err)
-			return
+			return fmt.Errorf("quarantine message %s: %w", id, err)
 		}
 	}
+	return nil
 }

@@ -129,8 +129,12 @@ func (m *Manager) giveBack(ctx context.Context, t *Ticket, r Return) error {
 func (m *Manager) corrupt(ctx context.Context, t *Ticket, cause error) error {
 	msg := t.Message
 	r := newRecord(ctx, t.Queue, msg, nil, mta.Bounce, msg.Envelope().Recipients, corruptResponse(cause))
-	m.o.Store.Quarantine(context.WithoutCancel(ctx), msg.ID(), cause)
 	it := t.it
+	if m.o.Store.Quarantine(context.WithoutCancel(ctx), msg.ID(), cause) != nil {
+		m.forget(ctx, t.q, it) // it is tried again at the next start; removing it here would lose it
+		m.home()
+		return nil
+	}
 	m.conclude(ctx, t.q, &it, []*mta.Record{r}, t)
 	return nil
 }

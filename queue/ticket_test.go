@@ -9,6 +9,7 @@ import (
 
 	"example.com/svc/mta"
 	"example.com/svc/spool"
+	"example.com/svc/spool/memory"
 )
 
 func TestQ3(t *testing.T) {
@@ -147,6 +148,22 @@ func TestCorrupt(t *testing.T) {
 		aside, _ := r.data.Quarantined(context.Background())
 		if r.stored() != 0 || aside != 1 || r.m.Len() != 0 {
 			t.Errorf("%d stored, %d set aside", r.stored(), aside)
+		}
+		r.stop()
+	})
+	bubble(t, "unreadable data that cannot be set aside stay in the spool", func(t *testing.T) {
+		r := newRig(t, outlet(func(ctx context.Context, k *Ticket) error { return k.Corrupt(ctx, errDisk) }))
+		r.insert(r.msg("a@b.example"))
+		r.data.SetFault(func(op memory.Op, _ spool.ID) error {
+			if op == memory.OpPut {
+				return errDisk
+			}
+			return nil
+		})
+		r.start()
+		pass(time.Second)
+		if r.stored() != 1 || r.m.Len() != 0 || len(r.book.of(mta.Bounce)) != 0 {
+			t.Errorf("%d stored, %d in memory, bounces %v", r.stored(), r.m.Len(), r.book.of(mta.Bounce))
 		}
 		r.stop()
 	})

@@ -42,7 +42,9 @@ type Config struct {
 	Metrics *metric.Set
 	// Output is where print writes; nil is the standard output.
 	Output io.Writer
-	// MaxAge, MaxUses and MaxSpare bound the pool of states (flows CE-4).
+	// Getenv is what os.getenv of policies asks, such as os.LookupEnv; nil means that every variable is unset.
+	Getenv func(name string) (value string, ok bool)
+	// MaxAge, MaxUses and MaxSpare bound the pool of states (flows CE-4); [Engine.SetMaxAge] and the others change them.
 	MaxAge   time.Duration
 	MaxUses  int
 	MaxSpare int

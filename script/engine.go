@@ -18,9 +18,12 @@ type Engine struct {
 	cfg     Config
 	metrics *metrics
 	modules map[string]*moduleInfo
-	names   []string // of modules, in order
+	names   []string         // of modules, in order
+	absent  map[string]error // modules that are known and not served
+	pool    poolLimits
 
 	upvalues *upvalueList
+	tables   *tableParts
 
 	compileMu sync.Mutex // guards comp and types
 	comp      *compiler
@@ -50,8 +53,9 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Bus == nil {
 		return nil, errors.New("script: no bus was given")
 	}
-	e := &Engine{cfg: cfg.withDefaults(), modules: map[string]*moduleInfo{}, types: newTypeSet(),
-		upvalues: findUpvalueList()}
+	e := &Engine{cfg: cfg.withDefaults(), modules: map[string]*moduleInfo{}, absent: map[string]error{},
+		types: newTypeSet(), upvalues: findUpvalueList(), tables: findTableParts()}
+	e.pool.set(&e.cfg)
 	e.metrics = newMetrics(cfg.Metrics)
 	e.comp = &compiler{types: e.types, convs: map[convKey]*conv{}, pushers: map[reflect.Type]*lazyPusher{}}
 	if err := e.bindModules(); err != nil {

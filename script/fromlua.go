@@ -277,11 +277,36 @@ func getSetting(t reflect.Type) func(*vm, int) (reflect.Value, error) {
 		if tree != nil && reflect.TypeOf(tree) == t {
 			return reflect.ValueOf(tree), nil
 		}
+		if r := vm.refAt(idx); r != nil {
+			if tree, err = vm.settingForm(r); err != nil {
+				return reflect.Value{}, err
+			}
+		}
 		if err := v.Interface().(settings.Unmarshaler).UnmarshalSetting(tree); err != nil {
 			return reflect.Value{}, err
 		}
 		return v.Elem(), nil
 	}
+}
+
+// settingHook is the name of the hook that gives the plain form of an object.
+const settingHook = "__setting"
+
+// settingForm is the plain value of an object for types that read themselves: what its hook gives, else the object.
+func (vm *vm) settingForm(r *ref) (any, error) {
+	b := r.typ.hooks[settingHook]
+	if b == nil {
+		return r.v, nil
+	}
+	vm.room(1)
+	vm.pushBound(b)
+	fn := vm.l.ToValue(-1)
+	vm.l.Pop(1)
+	out, err := vm.callValue(fn, []any{r.v})
+	if err != nil || len(out) != 1 {
+		return nil, errors.Join(err, fmt.Errorf("%s has no plain form", r.typ.name))
+	}
+	return out[0], nil
 }
 
 // getText reads types that read themselves from text.

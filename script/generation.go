@@ -114,7 +114,7 @@ func (g *generation) take(ctx context.Context) (*vm, error) {
 		vm := g.spare[n-1]
 		g.spare[n-1] = nil
 		g.spare = g.spare[:n-1]
-		if time.Since(vm.born) < g.eng.cfg.MaxAge {
+		if time.Since(vm.born) < g.eng.pool.age() {
 			g.mu.Unlock()
 			g.eng.metrics.spare.Dec()
 			return vm, nil
@@ -128,19 +128,19 @@ func (g *generation) take(ctx context.Context) (*vm, error) {
 
 // put takes a state back, or drops it when it is worn out or saw an error (flows CE-4, LU3).
 func (g *generation) put(vm *vm) {
-	cfg := &g.eng.cfg
-	t := time.Now()
-	keep := !vm.broken && vm.uses < cfg.MaxUses && t.Sub(vm.born) < cfg.MaxAge
+	pool := &g.eng.pool
+	t, maxAge := time.Now(), pool.age()
+	keep := !vm.broken && int64(vm.uses) < pool.maxUses.Load() && t.Sub(vm.born) < maxAge
 	dropped := 0
 	g.mu.Lock()
-	if keep && !g.retired && len(g.spare) < cfg.MaxSpare {
+	if keep && !g.retired && int64(len(g.spare)) < pool.maxSpare.Load() {
 		g.spare = append(g.spare, vm)
 		g.eng.metrics.spare.Inc()
 	} else {
 		dropped++
 	}
 	// States at the bottom are used least: they leave when they are too old.
-	if len(g.spare) > 1 && t.Sub(g.spare[0].born) >= cfg.MaxAge {
+	if len(g.spare) > 1 && t.Sub(g.spare[0].born) >= maxAge {
 		copy(g.spare, g.spare[1:])
 		g.spare[len(g.spare)-1] = nil
 		g.spare = g.spare[:len(g.spare)-1]

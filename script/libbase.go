@@ -21,6 +21,7 @@ func (vm *vm) openBase() {
 		"tostring":       vm.luaTostring,
 		"print":          vm.luaPrint,
 		"pairs":          vm.luaPairs,
+		"next":           vm.luaNext,
 		"load":           vm.luaLoad,
 		"select":         vm.luaSelect,
 		"collectgarbage": vm.luaCollect,
@@ -71,6 +72,7 @@ func (vm *vm) finishProtected(err error) int {
 		if fatal(err) {
 			panic(err)
 		}
+		vm.explainMiss(err)
 	}
 	vm.room(2)
 	l.PushBoolean(err == nil)
@@ -110,6 +112,7 @@ func (vm *vm) handleError(handler any) {
 	}
 	l := vm.l
 	vm.room(3)
+	vm.explainMiss(err)
 	if err == lua.ErrorError { // the value was not put on the stack
 		l.PushString("error in error handling")
 	}

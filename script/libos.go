@@ -2,7 +2,6 @@ package script
 
 import (
 	"math"
-	"os"
 	rtmetrics "runtime/metrics"
 	"time"
 
@@ -30,11 +29,14 @@ func (vm *vm) openOS() {
 	}, "exit", "execute")
 }
 
+// osGetenv is os.getenv(name), by [Config.Getenv]: this package does not look at the environment.
 func (vm *vm) osGetenv(l *lua.State) int {
-	if s, ok := os.LookupEnv(lua.CheckString(l, 1)); ok {
-		l.PushString(s)
-	} else {
-		l.PushNil()
+	name := lua.CheckString(l, 1)
+	l.PushNil()
+	if get := vm.eng.cfg.Getenv; get != nil {
+		if s, ok := get(name); ok {
+			l.PushString(s)
+		}
 	}
 	return 1
 }

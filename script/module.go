@@ -18,6 +18,14 @@ type Module struct {
 	Types []TypeDecl
 	// Values are the constants of the module table.
 	Values []Value
+	// Missing says why there is no function of a name that the module does not declare, such as "svc.x is not served
+	// yet"; nil leaves it to the default, which names the nearest declared one. Reading such a name gives nil, so that a
+	// policy can ask "if svc.x then"; what is raised when the nil is called or indexed on the line that read it ends
+	// with this text and has it as its cause. Missing runs when there is such an error only.
+	Missing func(name string) error
+	// Absent, when not nil, declares nothing but a module that is known and not served: require raises it, unless the
+	// policy has a Lua file of that name. A module that is declared as well wins.
+	Absent error
 }
 
 // Value is a constant of a module, converted like a result of a function.
@@ -56,6 +64,8 @@ type Func struct {
 //
 // A method whose name begins with two underscores is a hook of the object: __index(self, key), __newindex(self, key,
 // value), __tostring(self), __pairs(self) returning a table, __eq, __call, __len, and other names of Lua 5.2 metamethods.
+// The hook __setting(self) gives the plain form of the object, such as a table: it is what Go types with
+// UnmarshalSetting read when a policy hands over the object in their place.
 //
 // A function that cannot be bound is reported by [New].
 func Fn(name, doc string, fn any, argNames ...string) Func {

@@ -14,6 +14,8 @@ type moduleInfo struct {
 	funcs  map[string]*bound
 	values map[string]any
 	subs   []string // names of modules that are fields of this one
+
+	missing []func(name string) error
 }
 
 // bindModules compiles the declarations. Types come first, so that functions of any module may use them.
@@ -96,7 +98,17 @@ func (e *Engine) bindModule(m *Module) error {
 	if m.Name == "" {
 		return fmt.Errorf("a module has no name")
 	}
+	if m.Absent != nil {
+		if len(m.Funcs)+len(m.Types)+len(m.Values) > 0 {
+			return fmt.Errorf("module %s is absent and declares something", m.Name)
+		}
+		e.absent[m.Name] = m.Absent
+		return nil
+	}
 	mi := e.module(m.Name)
+	if m.Missing != nil {
+		mi.missing = append(mi.missing, m.Missing)
+	}
 	for i := range m.Funcs {
 		f := &m.Funcs[i]
 		if err := e.freeName(mi, f.Name); err != nil {
@@ -177,6 +189,7 @@ func (vm *vm) buildModule(mi *moduleInfo) {
 			return 1
 		}
 		if !vm.pushMember(mi, key) {
+			vm.miss(mi, key)
 			l.PushNil()
 			return 1
 		}

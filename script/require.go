@@ -14,6 +14,16 @@ import (
 // defaultPath is package.path: templates relative to the directory of the policy.
 const defaultPath = "./?.lua;./?/init.lua"
 
+// noModule is the error for a name that is neither a module nor a file.
+type noModule struct{ text string }
+
+func (e *noModule) Error() string { return e.text }
+
+func isNoModule(err error) bool {
+	_, ok := err.(*noModule)
+	return ok
+}
+
 // file is a Lua file of a generation, compiled once, so that all states of the generation run the same text.
 type file struct {
 	name  string // in errors
@@ -64,6 +74,9 @@ func (vm *vm) require(l *lua.State) int {
 		return 1
 	}
 	f, err := vm.gen.find(name, vm.searchPath())
+	if absent := vm.eng.absent[name]; absent != nil && isNoModule(err) {
+		err = absent
+	}
 	if err != nil {
 		return vm.raiseError(err)
 	}
@@ -163,7 +176,7 @@ func (g *generation) find(name, path string) (*file, error) {
 		g.files[key] = f
 		return f, nil
 	}
-	return nil, fmt.Errorf("module '%s' not found:\n\tno module of that name is built in%s", name, tried.String())
+	return nil, &noModule{fmt.Sprintf("module '%s' not found:\n\tno module of that name is built in%s", name, tried.String())}
 }
 
 // fileName is how errors call a file: relative to the policy where it lies below it.

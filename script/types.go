@@ -1,33 +1,14 @@
 package script
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"sync/atomic"
 
 	lua "github.com/Shopify/go-lua"
 
 	"example.com/svc/mta"
 	"example.com/svc/mta/settings"
 )
-
-// marker is the context given to bound functions. It knows the state, so that callbacks find out whether they are
-// called from where they may be.
-type marker struct {
-	context.Context
-	vm    *vm
-	depth int
-	done  atomic.Bool
-}
-
-// Value answers for the key of this package.
-func (m *marker) Value(key any) any {
-	if key == (vmKey{}) {
-		return m
-	}
-	return m.Context.Value(key)
-}
 
 // ref is what a userdata holds. A nil v is an object that is no longer valid.
 type ref struct {
@@ -166,7 +147,7 @@ func (vm *vm) makeMetatable(ti *typeInfo) {
 	}
 	for name, b := range ti.hooks {
 		switch name {
-		case "__index":
+		case "__index", settingHook:
 			continue
 		case "__pairs":
 			vm.pushPairs(func() { b.invoke(vm) })

@@ -38,6 +38,9 @@ type vm struct {
 	serial   uint64          // of the call
 	scoped   []*ref
 	causes   []cause
+	misses   []miss   // names that modules do not have
+	cursors  []cursor // walks with next
+	steps    int      // of walks
 	place    string
 	trace    string
 	broken   bool // not to be pooled again
@@ -124,6 +127,9 @@ func (vm *vm) end() {
 	vm.scoped = vm.scoped[:0]
 	clear(vm.causes)
 	vm.causes = vm.causes[:0]
+	clear(vm.misses)
+	vm.misses = vm.misses[:0]
+	vm.cursors = nil
 	clear(vm.path)
 	vm.path, vm.nodes = vm.path[:0], 0
 	if m, ok := vm.marked.(*marker); ok {
@@ -154,6 +160,7 @@ func (vm *vm) trampoline(l *lua.State) int {
 		if r := recover(); r != nil {
 			err := asLuaPanic(r)
 			vm.capture()
+			vm.explainMiss(err)
 			panic(err)
 		}
 	}()

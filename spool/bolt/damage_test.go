@@ -202,6 +202,10 @@ func TestFileShrinksUnderUs(t *testing.T) {
 	if !errors.As(last, &corrupt) {
 		t.Errorf("All: %v", last)
 	}
+	// The log still takes values. What writes to the database learns of the damage.
+	if err := s.Quarantine(t.Context(), ids[0], ""); !errors.Is(err, spool.ErrUnhealthy) || !errors.As(err, &corrupt) {
+		t.Errorf("Quarantine: %v", err)
+	}
 	if err := s.Put(t.Context(), ids[0], nil); !errors.Is(err, spool.ErrUnhealthy) || !errors.As(err, &corrupt) {
 		t.Errorf("Put: %v", err)
 	}

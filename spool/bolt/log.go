@@ -59,8 +59,8 @@ type log struct {
 	segs   []*segment // oldest first; the last is written to
 	spare  []*segment
 	bytes  int64
-	number uint64 // of the last batch
-	seq    uint64 // of the last segment
+	number uint64     // of the last batch
+	seq    uint64     // of the last segment
 	top    [16]byte   // no key above is in the database
 	moving [][16]byte // records of the oldest segment that move to the database
 	closed bool

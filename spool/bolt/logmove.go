@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -154,7 +155,7 @@ func (s *Spool) closeLog(needed bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := append(slices.Clone(l.spare), l.segs...)
-	slices.SortFunc(all, func(a, b *segment) int { return int(int64(a.seq - b.seq)) })
+	slices.SortFunc(all, func(a, b *segment) int { return cmp.Compare(a.seq, b.seq) })
 	var errs []error
 	for _, seg := range all {
 		errs = append(errs, seg.f.Close())

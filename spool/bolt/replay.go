@@ -2,12 +2,13 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -68,11 +69,15 @@ func (s *Spool) findTop() error {
 // openLog opens the files of the log and finds their batches. The images are in
 // order of their numbers.
 func (s *Spool) openLog() (images []*image, err error) {
-	names, err := filepath.Glob(filepath.Join(globQuote(s.dir), logPrefix+"*"))
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), logPrefix) {
+			continue
+		}
+		name := filepath.Join(s.dir, e.Name())
 		f, err := os.Open(name)
 		if err != nil {
 			return images, err
@@ -85,29 +90,11 @@ func (s *Spool) openLog() (images []*image, err error) {
 		}
 		m.size = info.Size()
 		m.scan(f)
-		if m.damage > 0 {
-			s.opts.Log.Error("log of the spool is damaged, records may be lost", "path", name, "batches", m.damage)
-		}
 	}
 	slices.SortFunc(images, func(a, b *image) int {
-		if a.seq != b.seq {
-			return int(int64(a.seq - b.seq))
-		}
-		return bytes.Compare([]byte(a.name), []byte(b.name))
+		return cmp.Or(cmp.Compare(a.seq, b.seq), strings.Compare(a.name, b.name))
 	})
 	return images, nil
-}
-
-// globQuote makes a directory mean itself in a pattern.
-func globQuote(dir string) string {
-	var b []byte
-	for i := range len(dir) {
-		if c := dir[i]; c == '*' || c == '?' || c == '[' {
-			b = append(b, '\\')
-		}
-		b = append(b, dir[i])
-	}
-	return string(b)
 }
 
 // scan finds the batches of a segment. Behind a damaged one it looks for the next
@@ -150,6 +137,9 @@ func (s *Spool) replayImages(images []*image) error {
 	for _, m := range images {
 		if m.seq < newest.floor {
 			continue
+		}
+		if m.damage > 0 {
+			s.opts.Log.Error("log of the spool is damaged, records may be lost", "path", m.name, "batches", m.damage)
 		}
 		for _, off := range m.batches {
 			h, entries, ok := readBatch(m.f, off, m.size)
