@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -157,17 +154,8 @@ func TestPackageComments(t *testing.T) {
 
 // TestSource holds that nothing registers itself, and that only commands read the environment.
 func TestSource(t *testing.T) {
-	root := "../../.."
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return err
-		}
-		rel, _ := filepath.Rel(root, file)
-		rel = filepath.ToSlash(rel)
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+	sources(t, func(rel string, _ *token.FileSet, f *ast.File) {
+		mayReadEnv := strings.HasPrefix(rel, "cmd/") || strings.Contains(rel, "test/")
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
@@ -175,16 +163,12 @@ func TestSource(t *testing.T) {
 					t.Errorf("%s has an init function", rel)
 				}
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && (n.Sel.Name == "Getenv" || n.Sel.Name == "LookupEnv") &&
-					!strings.HasPrefix(rel, "cmd/") && !strings.Contains(rel, "test/") {
+				x, ok := n.X.(*ast.Ident)
+				if ok && x.Name == "os" && (n.Sel.Name == "Getenv" || n.Sel.Name == "LookupEnv") && !mayReadEnv {
 					t.Errorf("%s reads the environment", rel)
 				}
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
