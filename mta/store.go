@@ -150,11 +150,27 @@ func (s *Store) Remove(ctx context.Context, ms ...*Message) error {
 
 // RemoveIDs takes the messages with ids out of the store, meta first.
 func (s *Store) RemoveIDs(ctx context.Context, ids []spool.ID) error {
+	if err := s.RemoveMeta(ctx, ids); err != nil {
+		return err
+	}
+	return s.RemoveData(ctx, ids)
+}
+
+// RemoveMeta removes the metadata of messages, the first half of RemoveIDs: once it returns, no start finds them again.
+func (s *Store) RemoveMeta(ctx context.Context, ids []spool.ID) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	if err := spool.DeleteAll(ctx, s.Meta, ids); err != nil {
 		return fmt.Errorf("remove metadata of %s: %w", naming(ids[0], len(ids)), err)
+	}
+	return nil
+}
+
+// RemoveData removes the data of messages whose metadata is gone, the second half of RemoveIDs.
+func (s *Store) RemoveData(ctx context.Context, ids []spool.ID) error {
+	if len(ids) == 0 {
+		return nil
 	}
 	if err := spool.DeleteAll(ctx, s.Data, ids); err != nil {
 		return fmt.Errorf("remove data of %s: %w", naming(ids[0], len(ids)), err)

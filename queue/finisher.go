@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"example.com/svc/mta"
@@ -24,7 +25,11 @@ type removal struct {
 	msg  *mta.Message
 }
 
-// finisher removes messages from the spool, many with one commit. A message in its hands is never delivered again.
+// dataLanes is how many batches of data may wait to be removed after their metadata.
+const dataLanes = 4
+
+// finisher removes messages from the spool, many with one commit. A message in its hands is never delivered again. It is
+// done with a message when the metadata is removed (Q4); the data follow behind, so that the next batch need not wait.
 type finisher struct {
 	m  *Manager
 	in chan removal
@@ -34,21 +39,28 @@ func newFinisher(m *Manager) *finisher { return &finisher{m: m, in: make(chan re
 
 // run works until in is closed. After ctx ended it gives up on what fails a few times more.
 func (f *finisher) run(ctx context.Context) {
+	data := make(chan []spool.ID, dataLanes)
+	var follower sync.WaitGroup
+	follower.Go(func() { f.removeData(ctx, data) })
+	defer follower.Wait()
+	defer close(data)
 	batch := make([]removal, 0, finishBatch)
-	ids := make([]spool.ID, 0, finishBatch)
 	for r := range f.in {
 		batch = append(batch[:0], r)
 		batch = f.more(batch)
 		f.writeDown(ctx, batch)
-		ids = ids[:0]
+		ids := make([]spool.ID, 0, len(batch))
 		for i := range batch {
 			if batch[i].msg == nil {
 				ids = append(ids, batch[i].id)
 			}
 		}
-		f.retry(ctx, "messages not removed", func(ctx context.Context) error {
-			return f.m.o.Store.RemoveIDs(ctx, ids)
+		removed := f.retry(ctx, "messages not removed", func(ctx context.Context) error {
+			return f.m.o.Store.RemoveMeta(ctx, ids)
 		})
+		if removed {
+			data <- ids
+		}
 		for i := range batch {
 			f.m.release(batch[i].q)
 			if batch[i].lent {
@@ -56,6 +68,23 @@ func (f *finisher) run(ctx context.Context) {
 			}
 		}
 		clear(batch)
+	}
+}
+
+// removeData removes the data of messages whose metadata is gone. What stays is removed at the next start.
+func (f *finisher) removeData(ctx context.Context, data <-chan []spool.ID) {
+	for ids := range data {
+		for more := true; more && len(ids) < finishBatch*dataLanes; {
+			select {
+			case next, ok := <-data:
+				ids, more = append(ids, next...), ok
+			default:
+				more = false
+			}
+		}
+		f.retry(ctx, "data of messages not removed", func(ctx context.Context) error {
+			return f.m.o.Store.RemoveData(ctx, ids)
+		})
 	}
 }
 

@@ -80,8 +80,13 @@ func (r *runList) pop() *scheduled {
 	return q
 }
 
+// batches are the buffers of workers, most of which live for one message.
+var batches = sync.Pool{New: func() any { return new([serveBatch]item) }}
+
 func (r *runList) work() {
-	buf := make([]item, 0, serveBatch)
+	room := batches.Get().(*[serveBatch]item)
+	defer batches.Put(room) // serve leaves it clear
+	buf := room[:0]
 	for q := r.pop(); q != nil; q = r.pop() {
 		if r.serve(r.ctx, q, buf) {
 			r.push(q)

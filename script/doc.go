@@ -29,14 +29,31 @@
 //	LU4  A panic of a bound Go function, or of the VM, ends the call as an error and nothing else.
 //	LU5  A call ends: VM instructions are counted and the clock is looked at while they run; pcall cannot catch that.
 //
-// The VM is Shopify/go-lua, a Lua 5.2. What it has wrong is replaced here: error values, xpcall, pairs, patterns,
-// string.format, io, os.time and others; each replacement says why. [Engine.Hold] keeps one state for an owner that
-// calls it several times, as deliveries written in Lua do.
+// A module in Go is a value: declare its functions with [Fn], put the [Module] into [Config.Modules], and policies reach it
+// with require; the example of Module shows one whole. Bound functions ask about their caller with [Place], [Loading],
+// [Forget] and [EngineFrom]. Reading a name that a module does not declare gives nil, so that "if svc.x then" works;
+// calling that nil on the same line says what is missing and what is near ([Module.Missing]). A name kept in a variable
+// and called on another line gets the bare error of the VM.
+//
+// The standard library is that of Lua 5.2 as Shopify/go-lua has it, with these differences:
+//
+//	as the VM has it  getmetatable ipairs rawequal rawget rawlen rawset setmetatable tonumber type; table.insert pack
+//	                  remove sort unpack; string.byte char len sub; math but for what follows; bit32; os.clock remove
+//	                  rename tmpname
+//	replaced          assert collectgarbage error load (text only) next pairs pcall print select tostring xpcall require;
+//	                  string.find format gmatch gsub lower match rep reverse upper; table.concat; os.difftime getenv
+//	                  (by [Config.Getenv]) time; io.lines open stderr stdout type write and methods of files;
+//	                  package.config loaded path preload
+//	added             unpack; math.tointeger type; math.huge is infinite
+//	not served yet    dofile loadfile coroutine utf8 string.dump os.date setlocale; io.close input output read tmpfile:
+//	                  calling one says so
+//	absent            debug os.execute exit io.popen stdin package.cpath loadlib searchers searchpath
+//
+// Each replacement says why where it is. [Engine.Hold] keeps one state for an owner that calls it several times, as
+// deliveries written in Lua do.
 //
 // Limits: memory is not bounded per state: a policy that doubles a string in a loop takes what it takes. Values
 // converted to Go nest at most 64 levels and hold at most a million entries. Strings made by library functions are at
-// most 256 MB, patterns take at most 20 million steps. Coroutines, utf8, os.date, loadfile and dofile are not served yet
-// and say so; os.exit, os.execute, io.popen and debug do not exist. A walk with next itself costs the square of the
-// number of names, and fails when the current entry was removed; pairs does neither. Names of variables in errors of
-// the VM ("local 'x'") are sometimes those of a neighbour; file and line are right.
+// most 256 MB, patterns take at most 20 million steps. Names of variables in errors of the VM ("local 'x'") are
+// sometimes those of a neighbour; file and line are right.
 package script

@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	lua "github.com/Shopify/go-lua"
@@ -61,7 +63,7 @@ func (vm *vm) explainMiss(err error) {
 
 // missing says why a module does not have a name.
 func (e *Engine) missing(mi *moduleInfo, name string) error {
-	if err := e.absent[mi.name+"."+name]; err != nil {
+	if err := e.absentBelow(mi.name + "." + name); err != nil {
 		return err
 	}
 	for _, f := range mi.missing {
@@ -73,4 +75,18 @@ func (e *Engine) missing(mi *moduleInfo, name string) error {
 		return fmt.Errorf("%s has no function %q, did you mean %q?", mi.name, clip(name), near)
 	}
 	return fmt.Errorf("%s has no function %q", mi.name, clip(name))
+}
+
+// absentBelow is why the module name, or the first one whose name begins with it and a dot, is not served; nil when
+// there is none.
+func (e *Engine) absentBelow(name string) error {
+	if err := e.absent[name]; err != nil {
+		return err
+	}
+	for _, n := range slices.Sorted(maps.Keys(e.absent)) {
+		if strings.HasPrefix(n, name+".") {
+			return e.absent[n]
+		}
+	}
+	return nil
 }

@@ -46,6 +46,7 @@ type cursor struct {
 	keys  []any // of the VM, in its order; the entries it noticed to be gone are nil
 	at    int   // of the key returned last
 	key   any   // that key, as ToValue gives it
+	array int   // length of the array part then: what lies there is not returned again, and a longer one ends the walk
 	used  int   // when, counted in steps of walks
 }
 
@@ -61,20 +62,57 @@ func (vm *vm) luaNext(l *lua.State) int {
 		return vm.plainNext()
 	}
 	table, key := l.ToValue(1), l.ToValue(2)
-	keys := part(table, parts.keys)
+	array, keys := part(table, parts.array), part(table, parts.keys)
 	if key != nil && keys != nil {
-		if c := vm.cursorAt(table, keys, key); c != nil {
+		if c := vm.cursorAt(table, len(array), keys, key); c != nil {
 			return vm.advance(c)
 		}
-		if !inArray(key, part(table, parts.array)) && vm.isGone() {
-			if c := vm.newCursor(table, keys, 2); c != nil {
-				return vm.advance(c)
-			}
+	}
+	first := 0
+	switch {
+	case inArray(key, len(array)):
+		first = int(key.(float64))
+	case key != nil:
+		return vm.nextAfter(table, keys)
+	}
+	for i := first; i < len(array); i++ {
+		if array[i] != nil {
+			l.SetTop(1)
+			l.PushInteger(i + 1)
+			l.PushLightUserData(array[i])
+			return 2
 		}
 	}
+	if keys == nil {
+		return vm.firstName(table, len(array))
+	}
+	return vm.advance(vm.newCursor(table, keys, -1, nil))
+}
+
+// nextAfter continues a walk that is not remembered behind its key, which lies on the stack.
+func (vm *vm) nextAfter(table any, keys []any) int {
+	if c := vm.cursorFor(table, keys); c != nil {
+		return vm.advance(c)
+	}
+	return vm.freshNext(table)
+}
+
+// firstName begins a walk over the names of a table that has no list of keys yet: the VM makes one.
+func (vm *vm) firstName(table any, array int) int {
+	vm.l.SetTop(1)
+	if array > 0 {
+		vm.l.PushInteger(array)
+	} else {
+		vm.l.PushNil()
+	}
+	return vm.freshNext(table)
+}
+
+// freshNext is next of the VM, whose walk is remembered.
+func (vm *vm) freshNext(table any) int {
 	n := vm.plainNext()
-	if n == 2 && !inArray(l.ToValue(-2), part(table, parts.array)) {
-		vm.newCursor(table, part(table, parts.keys), l.Top()-1)
+	if n == 2 {
+		vm.cursorFor(table, part(table, vm.eng.tables.keys))
 	}
 	return n
 }
@@ -88,45 +126,40 @@ func (vm *vm) plainNext() int {
 	return 1
 }
 
-func inArray(key any, array []any) bool {
+func inArray(key any, length int) bool {
 	f, ok := key.(float64)
-	return ok && f >= 1 && f <= float64(len(array)) && f == float64(int(f))
+	return ok && f >= 1 && f <= float64(length) && f == float64(int(f))
 }
 
-// isGone reports whether table 1 has no entry for key 2.
-func (vm *vm) isGone() bool {
-	vm.l.PushValue(2)
-	vm.l.RawGet(1)
-	gone := vm.l.IsNil(-1)
-	vm.l.Pop(1)
-	return gone
-}
-
-// cursorAt finds the walk that returned key last, nil when none did since a key was added to the table.
-func (vm *vm) cursorAt(table any, keys []any, key any) *cursor {
+// cursorAt finds a walk that returned key last, nil when none did since the table got a key.
+func (vm *vm) cursorAt(table any, array int, keys []any, key any) *cursor {
 	for i := range vm.cursors {
 		c := &vm.cursors[i]
-		if c.table == table && c.key == key && unsafe.SliceData(c.keys) == unsafe.SliceData(keys) {
+		if c.table == table && c.key == key && c.array == array && unsafe.SliceData(c.keys) == unsafe.SliceData(keys) {
 			return c
 		}
 	}
 	return nil
 }
 
-// newCursor makes a walk that stands at the key at idx of the stack, nil when that is not in the list.
-func (vm *vm) newCursor(table any, keys []any, idx int) *cursor {
-	key := vm.l.ToValue(idx)
-	object := vm.l.TypeOf(idx) == lua.TypeUserData
+// cursorFor makes a walk that stands at the key at 2 of the stack, nil when that is not in the list.
+func (vm *vm) cursorFor(table any, keys []any) *cursor {
+	key := vm.l.ToValue(2)
+	object := vm.l.TypeOf(2) == lua.TypeUserData
 	for at, k := range keys {
-		if k == nil || !object && k != key || object && !vm.isObject(k, key) {
-			continue
+		if k != nil && (k == key || object && vm.isObject(k, key)) {
+			return vm.newCursor(table, keys, at, key)
 		}
-		c := vm.freeCursor()
-		vm.steps++
-		*c = cursor{table, keys, at, key, vm.steps}
-		return c
 	}
 	return nil
+}
+
+// newCursor makes a walk.
+func (vm *vm) newCursor(table any, keys []any, at int, key any) *cursor {
+	c := vm.freeCursor()
+	vm.steps++
+	*c = cursor{table, keys, at, key, len(part(table, vm.eng.tables.array)), vm.steps}
+	return c
 }
 
 // freeCursor is a new cursor, or the one used least recently.
@@ -165,7 +198,7 @@ func (vm *vm) advance(c *cursor) int {
 	c.used = vm.steps
 	for c.at++; c.at < len(c.keys); c.at++ {
 		k := c.keys[c.at]
-		if k == nil {
+		if k == nil || inArray(k, c.array) { // the VM moves keys into the array and leaves them in the list
 			continue
 		}
 		l.PushLightUserData(k)

@@ -10,9 +10,10 @@ import (
 // Options are those of the main module.
 type Options = svc.Options
 
-// All returns every module, over b, for [script.Config]. Call it before b.Build.
+// All returns every module, over b, for [script.Config]. Call it before b.Build. Modules that are known and not served
+// yet are in it as [script.Module.Absent].
 func All(b *server.Builder, o Options) []script.Module {
 	main := svc.Module(b, o)
 	main.Types = append(main.Types, message.Types()...)
-	return []script.Module{main}
+	return append([]script.Module{main}, absentModules()...)
 }

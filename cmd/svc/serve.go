@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -50,6 +51,7 @@ type instance struct {
 	bus     *event.Local
 	engine  *script.Engine
 	builder *server.Builder
+	source  string // the file or name of the policy
 }
 
 // policySource is a policy file, or the text of one.
@@ -74,6 +76,7 @@ func loadPolicy(ctx context.Context, src policySource, log *slog.Logger) (*insta
 	bus, set, epoch := new(event.Local), metric.NewSet(), new(settings.Epoch)
 	b := server.NewBuilder(server.Config{Bus: bus, OpenSpool: kinds.Open, Metrics: set, Epoch: epoch, Log: log})
 	eng, err := script.New(script.Config{Path: src.path, Name: src.name, Source: src.text, Bus: bus, Metrics: set, Log: log,
+		Getenv:  os.LookupEnv,
 		Modules: scriptmods.All(b, scriptmods.Options{Version: version, Log: log})})
 	if err != nil {
 		return nil, err
@@ -86,7 +89,29 @@ func loadPolicy(ctx context.Context, src policySource, log *slog.Logger) (*insta
 		eng.Close()
 		return nil, err
 	}
-	return &instance{bus: bus, engine: eng, builder: b}, nil
+	return &instance{bus: bus, engine: eng, builder: b, source: cmp.Or(src.path, src.name)}, nil
+}
+
+// build makes the server of a policy. A daemon keeps what it accepts, so a policy without spools is refused
+// (events.tsv, init). Errors name the place of the init handler.
+func (in *instance) build() (*server.Server, error) {
+	where := in.source
+	if hs := in.bus.Handlers(server.OnInit.Name()); len(hs) > 0 {
+		where = "init handler at " + hs[0].Source
+	}
+	spools := 0
+	if err := in.builder.Edit(func(c *server.Config) { spools = len(c.Spools) }); err != nil {
+		return nil, err
+	}
+	if spools == 0 {
+		return nil, fmt.Errorf("%s: no spools are defined: call define_spool for %q and %q in init, with kind = 'memory' for a service that may forget its mail",
+			where, server.DataSpool, server.MetaSpool)
+	}
+	srv, err := in.builder.Build()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return srv, nil
 }
 
 func fileExists(path string) bool {
@@ -105,7 +130,7 @@ func checkPolicy(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return err
 	}
 	defer in.engine.Close()
-	if _, err := in.builder.Build(); err != nil {
+	if _, err := in.build(); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(stdout, "the policy is good")
@@ -125,35 +150,32 @@ func serve(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	defer in.engine.Close()
-	srv, err := in.builder.Build()
+	srv, err := in.build()
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan struct{})
-	defer func() { stop(); <-done }()
+	ended, done := make(chan struct{}), make(chan struct{})
+	defer func() { close(ended); <-done }()
 	go func() {
 		defer close(done)
-		handleSignals(ctx, stop, in, log)
+		handleSignals(ctx, ended, stop, in, log)
 	}()
 	return srv.Run(ctx)
 }
 
-// handleSignals obeys signals (choices 23): SIGTERM and SIGINT stop, a second one at once; SIGHUP loads the policy again.
-func handleSignals(ctx context.Context, stop func(), in *instance, log *slog.Logger) {
+// handleSignals obeys signals (choices 23) until the server has ended: SIGTERM and SIGINT stop, a second one at once;
+// SIGHUP loads the policy again.
+func handleSignals(ctx context.Context, ended <-chan struct{}, stop func(), in *instance, log *slog.Logger) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(ch)
 	stopping := false
-	end := ctx.Done()
 	for {
 		select {
-		case <-end:
-			if !stopping {
-				return
-			}
-			end = nil
+		case <-ended:
+			return
 		case sig := <-ch:
 			switch {
 			case sig == syscall.SIGHUP:

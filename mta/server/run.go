@@ -9,6 +9,7 @@ import (
 	"example.com/svc/httpapi"
 	"example.com/svc/httpapi/inject"
 	"example.com/svc/mta"
+	"example.com/svc/mta/journal"
 	"example.com/svc/mta/smtpd"
 	"example.com/svc/queue"
 	"example.com/svc/spool"
@@ -21,8 +22,11 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.openSpools(ctx); err != nil {
 		return errors.Join(err, s.closeSpools())
 	}
+	if err := s.openLogs(); err != nil {
+		return errors.Join(err, s.closeLogs(), s.closeSpools())
+	}
 	if err := s.bind(ctx); err != nil {
-		return errors.Join(err, s.closeSpools(), s.closeListeners())
+		return errors.Join(err, s.closeListeners(), s.closeLogs(), s.closeSpools())
 	}
 	work := context.WithoutCancel(ctx)
 	parts := newGroup(work)
@@ -67,7 +71,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// openSpools opens what the configuration names and makes the queue on it.
+// openSpools opens what the configuration names.
 func (s *Server) openSpools(ctx context.Context) error {
 	meta, data := s.cfg.Meta, s.cfg.Data
 	if meta == nil && len(s.cfg.Spools) == 0 {
@@ -90,18 +94,33 @@ func (s *Server) openSpools(ctx context.Context) error {
 			return err
 		}
 	}
+	s.store = mta.NewStore(meta, data, s.cfg.Metrics, s.log)
+	return nil
+}
+
+// openLogs makes the journal, whose directories are made and whose finished segments are closed only when the locks on
+// the spools show that no other process uses them, and the queue.
+func (s *Server) openLogs() (err error) {
+	if s.journal, err = journal.New(journal.Options{Configs: s.cfg.Logs, Bus: s.cfg.Bus, Metrics: s.cfg.Metrics, Log: s.log,
+		NodeID: s.cfg.NodeID}); err != nil {
+		return err
+	}
 	for _, g := range s.journal.Guarded() {
 		if err := s.monitor.Add(g.Dir, g.Dir, g.MinFreeSpace, g.MinFreeInodes); err != nil {
-			s.store = &mta.Store{Meta: meta, Data: data}
 			return err
 		}
 	}
-	s.store = mta.NewStore(meta, data, s.cfg.Metrics, s.log)
 	s.showDisks()
-	var err error
 	s.queue, err = queue.New(queue.Options{Store: s.store, Bus: s.cfg.Bus, Outlet: s.egress, Recorder: s.journal,
 		Keeper: s.cfg.Keeper, Epoch: s.cfg.Epoch, Metrics: s.cfg.Metrics, Log: s.log})
 	return err
+}
+
+func (s *Server) closeLogs() error {
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.Close()
 }
 
 // closeSpools closes what was opened; spools in memory are emptied.

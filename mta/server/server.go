@@ -32,17 +32,17 @@ type Server struct {
 	cfg Config
 	log *slog.Logger
 
-	journal *journal.Journal
 	monitor *spool.Monitor
 	stub    *dns.Stub // the resolver when it is our own
 	planner *route.Planner
 	egress  *egress.Manager
 
 	// made by Run, when the spools are open
-	store *mta.Store
-	queue *queue.Manager
-	smtp  []*smtpd.Server
-	http  []*httpapi.Server
+	store   *mta.Store
+	journal *journal.Journal
+	queue   *queue.Manager
+	smtp    []*smtpd.Server
+	http    []*httpapi.Server
 
 	state   atomic.Int32
 	ready   chan struct{}
@@ -56,7 +56,7 @@ const (
 	stateStopping
 )
 
-// New checks cfg and builds what needs no files or sockets. Log directories are made.
+// New checks cfg and builds what needs no files or sockets.
 func New(cfg Config) (*Server, error) {
 	if err := fillDefaults(&cfg); err != nil {
 		return nil, err
@@ -67,10 +67,6 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Log, ready: make(chan struct{}), started: make(chan struct{}),
 		monitor: spool.NewMonitor(cfg.Log)}
 	var err error
-	if s.journal, err = journal.New(journal.Options{Configs: cfg.Logs, Bus: cfg.Bus, Metrics: cfg.Metrics, Log: cfg.Log,
-		NodeID: cfg.NodeID}); err != nil {
-		return nil, err
-	}
 	resolver := cfg.Resolver
 	if resolver == nil {
 		if s.stub, err = systemResolver(); err != nil {
@@ -141,6 +137,11 @@ func check(cfg *Config) error {
 	}
 	for i, c := range cfg.HTTP {
 		if err := settings.Check(fmt.Sprintf("HTTP[%d]", i), &c); err != nil {
+			return err
+		}
+	}
+	for i, c := range cfg.Logs {
+		if err := settings.Check(fmt.Sprintf("Logs[%d]", i), &c); err != nil {
 			return err
 		}
 	}

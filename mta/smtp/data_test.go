@@ -136,6 +136,9 @@ func TestWriteData(t *testing.T) {
 		{"dots", ".\r\n..\r\na.\r\n.b", "..\r\n...\r\na.\r\n..b\r\n.\r\n"},
 		{"W3 bare LF", "a\nb\n\n.\nc", "a\r\nb\r\n\r\n..\r\nc\r\n.\r\n"},
 		{"W3 bare CR", "a\rb\r\r\n.\r.\rQUIT\r", "a\r\nb\r\n\r\n..\r\n..\r\nQUIT\r\n.\r\n"},
+		{"W3 as many CR as LF", "a\rb\r\nc\nd\r\n", "a\r\nb\r\nc\r\nd\r\n.\r\n"},
+		{"dots without last CRLF", "a\r\n.b\r\n.", "a\r\n..b\r\n..\r\n.\r\n"},
+		{"clean without last CRLF", "a\r\nb", "a\r\nb\r\n.\r\n"},
 		{"only ends", "\n\r\n\r", "\r\n\r\n\r\n.\r\n"},
 	}
 	for _, tt := range tests {

@@ -112,7 +112,11 @@ func (w *Writer) replyLine(code int, sep byte, text string) {
 // WriteData adds content and the end of content: leading dots are doubled (RFC 5321 section 4.5.2) and a missing last
 // CRLF is added (flows SC-18). Lone CR and LF leave as CRLF (W3).
 func (w *Writer) WriteData(body []byte) error {
+	clean, dots := survey(body)
 	run, pos := 0, 0
+	if clean && !dots {
+		pos = bytes.LastIndexByte(body, '\n') + 1
+	}
 	for pos < len(body) {
 		if body[pos] == '.' {
 			w.Write(body[run:pos]) //nolint:errcheck // the error stays in w
@@ -124,7 +128,7 @@ func (w *Writer) WriteData(body []byte) error {
 			break
 		}
 		line := body[pos : pos+n]
-		if n < 2 || bytes.IndexByte(line, '\r') != n-2 {
+		if !clean && (n < 2 || bytes.IndexByte(line, '\r') != n-2) {
 			w.Write(body[run:pos]) //nolint:errcheck // the error stays in w
 			w.fixLine(line)
 			run = pos + n
@@ -143,6 +147,22 @@ func (w *Writer) WriteData(body []byte) error {
 	w.room(3)
 	w.buf = append(w.buf, ".\r\n"...)
 	return w.err
+}
+
+// survey reports whether every CR and LF of body is part of a CRLF, and, if so, whether a line begins with a dot.
+func survey(body []byte) (clean, dots bool) {
+	lines := 0
+	for pos := 0; pos < len(body); lines++ {
+		dots = dots || body[pos] == '.'
+		n := bytes.IndexByte(body[pos:], '\n')
+		if n < 0 {
+			break
+		}
+		if pos += n + 1; n == 0 || body[pos-2] != '\r' {
+			return false, true
+		}
+	}
+	return bytes.Count(body, crlf[:1]) == lines, dots // with a CR before each LF, more CRs are lone ones
 }
 
 // fixLine writes a line that has no LF, no CR before it, or more CRs, as one or more lines that end in CRLF. Its first

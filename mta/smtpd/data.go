@@ -24,6 +24,9 @@ const maxPooled = 1 << 20
 // headroom is the room for trace headers before the content.
 const headroom = 640
 
+// noHeaders is the headroom of a new message. Its capacity ends with it, so that appending copies.
+var noHeaders [headroom]byte
+
 // data answers DATA: it reads the content and answers it (flows SM-29 to SM-45). The transaction ends whatever the
 // outcome (RFC 5321 section 4.1.1.4, choices 8).
 func (s *session) data() {
@@ -86,11 +89,11 @@ func (s *session) readContent() ([]byte, *mta.Rejection) {
 	if fault := s.judge(body, &info); fault != nil {
 		return nil, fault
 	}
-	buf := make([]byte, headroom, headroom+len(body))
 	if (info.BareCR || info.BareLF) && cfg.InvalidLineEndings == FixEndings {
-		return smtp.AppendCRLF(buf, body), nil
+		return smtp.AppendCRLF(make([]byte, headroom, headroom+len(body)), body), nil
 	}
-	return append(buf, body...), nil
+	// Appending makes memory that is not cleared first where the body goes.
+	return append(noHeaders[:], body...), nil
 }
 
 // judge says why content is refused; nil when it is not.

@@ -50,10 +50,16 @@ func newMessage(t *testing.T, s *mta.Store, rcpts ...string) *mta.Message {
 // engine loads a policy whose body is the handler "test" with the arguments m and c.
 func engine(t *testing.T, body string) *script.Engine {
 	t.Helper()
+	return policy(t, new(event.Local), prelude+"require 'svc'.on('test', function(m, c)\n"+body+"\nend)")
+}
+
+// policy loads a policy onto a bus.
+func policy(t *testing.T, bus *event.Local, text string) *script.Engine {
+	t.Helper()
 	e, err := script.New(script.Config{
-		Source:  []byte(prelude + "require 'svc'.on('test', function(m, c)\n" + body + "\nend)"),
+		Source:  []byte(text),
 		Modules: []script.Module{{Name: "svc", Types: message.Types()}},
-		Bus:     new(event.Local), Log: slog.New(slog.DiscardHandler),
+		Bus:     bus, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

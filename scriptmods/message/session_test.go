@@ -3,9 +3,12 @@ package message_test
 import (
 	"errors"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"example.com/svc/mta"
+	"example.com/svc/mta/event"
+	"example.com/svc/mta/smtpd"
 	"example.com/svc/script"
 )
 
@@ -30,6 +33,32 @@ func TestSession(t *testing.T) {
 		t.Error(err)
 	}
 	wantError(t, run(t, `m:set_meta('x_f', print)`, s), "policy.lua:9", "x_f")
+}
+
+// events.tsv smtp_server_auth_plain: the answer may be an authinfo object. Where its peer is does not matter.
+func TestAuthAnswer(t *testing.T) {
+	bus := new(event.Local)
+	policy(t, bus, `local svc = require 'svc'
+svc.on('smtp_server_auth_plain', function(authz, authc, password, conn)
+  if password == 'table' then return {identities = {{identity = authc, context = 'x'}}} end
+  return conn:auth_info()
+end)`)
+	s := &mta.Session{}
+	s.Auth = mta.Auth{Peer: netip.MustParseAddr("192.0.2.1"), Groups: []string{"g"},
+		Identities: []mta.Identity{{Identity: "alice", Context: mta.ContextAuthn}, {Identity: "bob", Context: "x"}}}
+	a, _, err := smtpd.OnAuthPlain.Call(t.Context(), bus, smtpd.AuthPlain{Authc: "u", Session: s})
+	want := &mta.Auth{Groups: s.Auth.Groups, Identities: s.Auth.Identities}
+	if err != nil || !a.OK || !reflect.DeepEqual(a.Info, want) {
+		t.Errorf("%+v, %v", a.Info, err)
+	}
+	a, _, err = smtpd.OnAuthPlain.Call(t.Context(), bus, smtpd.AuthPlain{Authc: "u", Session: new(mta.Session)})
+	if err != nil || !a.OK || a.Info.Authenticated() { // smtpd refuses an answer without identities
+		t.Errorf("%+v, %v", a.Info, err)
+	}
+	a, _, err = smtpd.OnAuthPlain.Call(t.Context(), bus, smtpd.AuthPlain{Authc: "u", Password: "table", Session: s})
+	if err != nil || a.Info == nil || len(a.Info.Identities) != 1 || a.Info.Identities[0].Identity != "u" {
+		t.Errorf("%+v, %v", a, err)
+	}
 }
 
 // LU2: what a policy keeps is dead after the call.

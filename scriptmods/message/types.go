@@ -41,15 +41,27 @@ func authFields() []script.Func {
 			}
 			return a.Peer.String()
 		}),
-		script.Get("identities", "Lists the proven names as tables with identity and context.", func(a *mta.Auth) []any {
-			list := make([]any, len(a.Identities))
-			for i, id := range a.Identities {
-				list[i] = map[string]any{"identity": id.Identity, "context": id.Context}
-			}
-			return list
-		}),
+		script.Get("identities", "Lists the proven names as tables with identity and context.", identities),
 		script.Get("groups", "Lists the groups of the peer.", func(a *mta.Auth) []string {
 			return append(make([]string, 0, len(a.Groups)), a.Groups...)
 		}),
+		script.Fn("__setting", "Gives identities and groups, for answers that say who a peer is.", authTable),
 	}
+}
+
+func identities(a *mta.Auth) []any {
+	list := make([]any, len(a.Identities))
+	for i, id := range a.Identities {
+		list[i] = map[string]any{"identity": id.Identity, "context": id.Context}
+	}
+	return list
+}
+
+// authTable is the AuthInfo table of events.tsv smtp_server_auth_plain. Where the peer is stays its session's to say.
+func authTable(a *mta.Auth) map[string]any {
+	groups := make([]any, len(a.Groups))
+	for i, g := range a.Groups {
+		groups[i] = g
+	}
+	return map[string]any{"identities": identities(a), "groups": groups}
 }

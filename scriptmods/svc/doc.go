@@ -13,7 +13,9 @@
 //	SV1  What belongs into init is refused elsewhere: while the policy is being loaded, since that happens for each
 //	     script state, and once the server was made.
 //	SV2  A message is handed in at most once, and only one that make_message made and nobody else holds (Q1, M1).
+//	     Afterwards the policy cannot reach it any more.
 //
-// Limits: names of the surface that are not in the declarations are not served yet. The bus of the builder must be the
+// Limits: names of the surface that are not in the declarations are not served yet: reading one gives nil, calling that
+// says so. The bus of the builder must be the
 // one the policy registers on.
 package svc

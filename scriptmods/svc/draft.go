@@ -22,8 +22,12 @@ func (m *module) messageFuncs() []script.Func {
 	}
 }
 
-// serving returns the server once mail can be handed in.
-func (m *module) serving() (*server.Server, error) {
+// serving returns the server once mail can be handed in. A policy that is being loaded has none, since it is loaded for
+// each script state (SV1).
+func (m *module) serving(ctx context.Context) (*server.Server, error) {
+	if script.Loading(ctx) {
+		return nil, fmt.Errorf("%w: call it from a handler", server.ErrNotRunning)
+	}
 	srv, err := m.b.Server()
 	if err != nil {
 		return nil, err
@@ -36,8 +40,8 @@ func (m *module) serving() (*server.Server, error) {
 	}
 }
 
-func (m *module) makeMessage(sender, recipient mta.Address, body []byte) (*mta.Message, error) {
-	srv, err := m.serving()
+func (m *module) makeMessage(ctx context.Context, sender, recipient mta.Address, body []byte) (*mta.Message, error) {
+	srv, err := m.serving(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make_message: %w", err)
 	}
@@ -53,7 +57,7 @@ func (m *module) injectMessage(ctx context.Context, msg *mta.Message, deferred b
 	if deferred {
 		return errors.New("inject_message: deferred_spool is not served yet")
 	}
-	srv, err := m.serving()
+	srv, err := m.serving(ctx)
 	if err != nil {
 		return fmt.Errorf("inject_message: %w", err)
 	}
@@ -64,6 +68,7 @@ func (m *module) injectMessage(ctx context.Context, msg *mta.Message, deferred b
 		m.made.add(msg) // it is the policy's as before (Q1)
 		return fmt.Errorf("inject_message: %w", err)
 	}
+	script.Forget(ctx, msg) // it has another holder now (M1)
 	return nil
 }
 

@@ -3,11 +3,13 @@ package svc_test
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"example.com/svc/mta"
 	"example.com/svc/mta/server"
+	"example.com/svc/script"
 )
 
 func TestInject(t *testing.T) {
@@ -47,6 +49,45 @@ func TestInjectErrors(t *testing.T) {
 	}
 }
 
+// SV2, M1: whatever a policy still holds of a message that it handed in is of no use; one that was refused is.
+func TestInjectedIsGone(t *testing.T) {
+	f := load(t, handler(`local m = svc.make_message('', 'user@to.example', 'x') m:set_due('2099-01-01T00:00:00Z')
+		eq(pcall(svc.inject_message, m, true), false) eq(#m:id(), 32)
+		local held = {m}
+		svc.inject_message(m)
+		for _, f in ipairs{'id', 'get_meta', 'set_meta', 'set_due', 'save', 'set_data'} do
+			local ok, err = pcall(held[1][f], held[1], 'x', 'y')
+			eq(ok, false) eq(err:match('message is no longer valid here') ~= nil, true)
+		end
+		held[1]:id()`))
+	srv := f.start(t)
+	wantError(t, f.call(t), "policy.lua:10: ", "message is no longer valid here")
+	if n := srv.Queued(); n != 1 {
+		t.Errorf("%d messages queued", n)
+	}
+}
+
+// SV1: a policy is loaded for each script state, so that mail made by its top level would be made many times.
+func TestMessagesWhileLoading(t *testing.T) {
+	f := prepare(t, "ok, err = pcall(svc.make_message, '', 'a@b.example', 'x')\n"+handler("return ok, err"))
+	if err := f.eng.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.start(t)
+	for _, limit := range []int{1, 0} { // a state of before the start, then new ones
+		if err := f.eng.SetMaxUses(limit); err != nil {
+			t.Fatal(err)
+		}
+		v, err := f.eng.Call(t.Context(), "test")
+		if err != nil || v[0] != false {
+			t.Fatal(v, err)
+		}
+		if text, _ := v[1].(string); !strings.HasPrefix(text, "make_message: "+server.ErrNotRunning.Error()+": call it from a handler") {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
 // SV2: twice, and a message that somebody else holds.
 func TestInjectOnce(t *testing.T) {
 	f := load(t, handler(`if a then svc.inject_message(a) end
@@ -54,7 +95,11 @@ func TestInjectOnce(t *testing.T) {
 		svc.inject_message(m)
 		svc.inject_message(m)`))
 	srv := f.start(t)
-	wantError(t, f.call(t), "policy.lua:5", "only once")
+	if err := f.call(t); !errors.Is(err, script.ErrStale) {
+		t.Errorf("twice: %v", err)
+	} else {
+		wantError(t, err, "policy.lua:5: ", "message is no longer valid here")
+	}
 	wantError(t, f.call(t, srv.Store().New(mta.Envelope{}, []byte("x"))), "policy.lua:2", "make_message made")
 	if n := srv.Queued(); n != 1 {
 		t.Errorf("%d messages queued", n)

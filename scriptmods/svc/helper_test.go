@@ -46,7 +46,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // prepare makes an engine that has not loaded its policy yet.
-func prepare(t *testing.T, policy string) *fixture {
+func prepare(t testing.TB, policy string) *fixture {
 	t.Helper()
 	none, err := dns.NewZones(nil, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func prepare(t *testing.T, policy string) *fixture {
 }
 
 // load makes an engine and loads the policy, which begins on line 1.
-func load(t *testing.T, policy string) *fixture {
+func load(t testing.TB, policy string) *fixture {
 	t.Helper()
 	f := prepare(t, policy)
 	if err := f.eng.Load(t.Context()); err != nil {

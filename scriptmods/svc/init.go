@@ -25,42 +25,38 @@ func (m *module) initFuncs() []script.Func {
 }
 
 func (m *module) startSMTP(ctx context.Context, c smtpd.Config) error {
-	c.Source = place(ctx)
+	c.Source = script.Place(ctx)
 	add := func() error { return m.b.AddSMTP(c) }
 	addr, err := netip.ParseAddrPort(c.Listen)
 	if err != nil {
 		return fmt.Errorf("start_esmtp_listener: %w", err)
 	}
-	return m.inInit("start_esmtp_listener", listenerKey(addr), c.Source, add)
+	return m.inInit(ctx, "start_esmtp_listener", listenerKey(addr), c.Source, add)
 }
 
 func (m *module) startHTTP(ctx context.Context, c httpapi.Config) error {
-	c.Source = place(ctx)
-	return m.inInit("start_http_listener", listenerKey(c.Listen.AddrPort), c.Source, func() error { return m.b.AddHTTP(c) })
+	c.Source = script.Place(ctx)
+	add := func() error { return m.b.AddHTTP(c) }
+	return m.inInit(ctx, "start_http_listener", listenerKey(c.Listen.AddrPort), c.Source, add)
 }
 
 func (m *module) defineSpool(ctx context.Context, c spool.Config) error {
 	if c.Name != server.MetaSpool && c.Name != server.DataSpool {
 		return fmt.Errorf("define_spool: unknown spool %q: the names are %q and %q", c.Name, server.DataSpool, server.MetaSpool)
 	}
-	return m.inInit("define_spool", "spool "+c.Name, place(ctx), func() error { return m.b.AddSpool(c) })
+	return m.inInit(ctx, "define_spool", "spool "+c.Name, script.Place(ctx), func() error { return m.b.AddSpool(c) })
 }
 
-func (m *module) addLogs(c journal.Config) error {
-	return m.inInit("configure_local_logs", "", "", func() error { return m.b.AddLogs(c) })
+func (m *module) addLogs(ctx context.Context, c journal.Config) error {
+	return m.inInit(ctx, "configure_local_logs", "", "", func() error { return m.b.AddLogs(c) })
 }
 
 // inInit runs add, unless this is not init (SV1) or what key names was declared before. An empty key is never taken.
-func (m *module) inInit(fn, key, where string, add func() error) error {
-	loaded := false
-	err := m.b.Edit(func(c *server.Config) {
-		// A policy that is being loaded has its handlers not on the bus yet.
-		loaded = server.OnInit.Handled(c.Bus) || server.OnPreInit.Handled(c.Bus)
-	})
-	if err == nil && !loaded {
-		err = server.ErrNotInit
+func (m *module) inInit(ctx context.Context, fn, key, where string, add func() error) error {
+	if script.Loading(ctx) {
+		return fmt.Errorf("%s: %w: call it from the handler of init", fn, server.ErrNotInit)
 	}
-	if err != nil {
+	if err := m.b.Edit(func(*server.Config) {}); err != nil {
 		return fmt.Errorf("%s: %w", fn, err)
 	}
 	if err := m.places.take(key, where); err != nil {

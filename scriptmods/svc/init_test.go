@@ -49,10 +49,12 @@ func TestInitOnly(t *testing.T) {
 		t.Run(call[:16], func(t *testing.T) {
 			f := prepare(t, "svc.on('init', function() end)\n"+call)
 			err := f.eng.Load(t.Context())
-			wantError(t, err, "policy.lua:2", "init")
+			wantError(t, err, "policy.lua:2: ", ": call it from the handler of init")
 			if !errors.Is(err, server.ErrNotInit) {
 				t.Errorf("the cause of %v is not ErrNotInit", err)
 			}
+			f = prepare(t, call) // without a handler of init too
+			wantError(t, f.eng.Load(t.Context()), "policy.lua:1: ", "call it from the handler of init")
 			f = load(t, handler(call)+"svc.on('init', function() end)")
 			if _, err := f.b.Build(); err != nil {
 				t.Fatal(err)

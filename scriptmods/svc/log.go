@@ -28,7 +28,7 @@ func (m *module) write(ctx context.Context, level slog.Level, values []any) {
 		return
 	}
 	var b strings.Builder
-	if p := place(ctx); p != "" {
+	if p := script.Place(ctx); p != "" {
 		b.WriteString(p + ": ")
 	}
 	for i, v := range values {

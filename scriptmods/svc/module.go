@@ -43,14 +43,15 @@ func Module(b *server.Builder, o Options) script.Module {
 		m.share(new(server.Config)) // the server exists: the rates are those of the policy alone
 	}
 	out := script.Module{
-		Name:  "svc",
-		Doc:   "What every policy needs: handlers, settings, listeners, spools, logs, messages and throttles.",
-		Types: m.throttleTypes(),
+		Name:    "svc",
+		Doc:     "What every policy needs: handlers, settings, listeners, spools, logs, messages and throttles.",
+		Types:   m.throttleTypes(),
+		Missing: missing,
 		Values: []script.Value{{Name: "version", Doc: "Is the version of the service, later ones compare greater.",
 			Value: versionText(o.Version)}},
 	}
 	for _, part := range [][]script.Func{m.initFuncs(), makeFuncs(), script.Rejections(), m.messageFuncs(), m.throttleFuncs(),
-		m.invokeFuncs(), m.logFuncs(), serdeFuncs(), m.processFuncs()} {
+		m.invokeFuncs(), m.logFuncs(), serdeFuncs(), m.processFuncs(), poolFuncs()} {
 		out.Funcs = append(out.Funcs, part...)
 	}
 	return out

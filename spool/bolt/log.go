@@ -19,10 +19,10 @@ const (
 	logSegment = 8 << 20
 	// logBytes is how much the log holds before its oldest records move to the
 	// database, logRecords how many.
-	logBytes   = 128 << 20
+	logBytes   = 256 << 20
 	logRecords = 32 << 10
 	// logSpare is how many files are kept for reuse.
-	logSpare = 3
+	logSpare = 8
 	// logMarks is how many removals wait before the database learns of them.
 	logMarks = 1024
 	// logStep is the least number of bytes moved at once when the log is full.
