@@ -37,6 +37,7 @@ type Message struct {
 	due int64
 
 	attempts  uint16
+	traits    Traits
 	metaSaved bool // the store's meta record equals the state here
 	dataSaved bool
 	spooled   bool // the store has a meta record
@@ -105,7 +106,7 @@ func (m *Message) SetData(data []byte) { m.SetBuffer(data, 0) }
 // The message owns buf from now on. It panics when off lies outside buf.
 func (m *Message) SetBuffer(buf []byte, off int) {
 	m.keepData(buf, off)
-	m.dataSaved = false
+	m.dataSaved, m.traits = false, 0
 }
 
 func (m *Message) keepData(buf []byte, off int) {
@@ -153,7 +154,7 @@ func (m *Message) Prepend(ctx context.Context, header []byte) error {
 	}
 	m.off -= len(header)
 	copy(m.buf[m.off:], header)
-	m.dataSaved = false
+	m.dataSaved, m.traits = false, m.traits.withHeader(header)
 	return nil
 }
 

@@ -59,6 +59,8 @@ func (s *Store) alloc(id spool.ID) *Message {
 	return &Message{id: id, store: s}
 }
 
+var noHeaders [headroom]byte
+
 // Split makes a new message with its own ID for rs, and with copies of sender, content, metadata, scheduling, due time
 // and what is known about the reception.
 func (s *Store) Split(ctx context.Context, m *Message, rs []Address) (*Message, error) {
@@ -70,11 +72,10 @@ func (s *Store) Split(ctx context.Context, m *Message, rs []Address) (*Message, 
 	if err != nil {
 		return nil, err
 	}
-	buf := make([]byte, headroom+len(data))
-	copy(buf[headroom:], data)
+	buf := append(noHeaders[:], data...) // appending makes memory that is not cleared first where the data go
 	c := s.NewBuffer(Envelope{Sender: m.env.Sender, Recipients: rs}, buf, headroom)
 	*c.meta = meta.Clone()
-	c.due = m.due
+	c.due, c.traits = m.due, m.traits
 	if m.sched != nil {
 		c.sched = m.sched.clone()
 	}

@@ -13,12 +13,13 @@ import (
 
 // transaction is the message being sent. It is reused.
 type transaction struct {
-	out   *egress.Outcome
-	rs    []mta.Address
-	state []recipientState
-	asked []recipientState // state when the commands were written
-	body  []byte
-	mail  []byte // the MAIL command
+	out    *egress.Outcome
+	rs     []mta.Address
+	state  []recipientState
+	asked  []recipientState // state when the commands were written
+	body   []byte
+	traits mta.Traits
+	mail   []byte // the MAIL command
 }
 
 // recipientState is how far a recipient got.
@@ -38,7 +39,7 @@ func (k *conn) Deliver(ctx context.Context, m *mta.Message, rs []mta.Address, ou
 		return err
 	}
 	t := &k.tx
-	t.out, t.rs, t.body = out, rs, body
+	t.out, t.rs, t.body, t.traits = out, rs, body, m.Traits()
 	t.state = append(t.state[:0], make([]recipientState, len(rs))...)
 	defer func() { t.out, t.rs, t.body = nil, nil, nil }()
 	if !k.prepare(m.Envelope().Sender) {
@@ -56,7 +57,10 @@ func (k *conn) Deliver(ctx context.Context, m *mta.Message, rs []mta.Address, ou
 // prepare checks what the peer cannot take, and makes the MAIL command. False when nothing is left to send.
 func (k *conn) prepare(sender mta.Address) bool {
 	t := &k.tx
-	eight := has8bit(t.body)
+	eight := t.traits&mta.Has8Bit != 0
+	if t.traits&mta.TraitsKnown == 0 {
+		eight = has8bit(t.body)
+	}
 	size := int64(len(t.body))
 	switch {
 	case k.maxSize > 0 && size > k.maxSize: // RFC 1870 section 6.1
@@ -305,7 +309,11 @@ func (k *conn) send(step string, b []byte) bool {
 func (k *conn) content() {
 	t := &k.tx
 	k.writeTimeout = k.c.DataTimeout.D()
-	err := k.w.WriteData(t.body)
+	write := k.w.WriteData
+	if t.traits&mta.TraitsKnown != 0 && t.traits&mta.PlainLines != 0 {
+		write = k.w.WritePlain
+	}
+	err := write(t.body)
 	if err == nil {
 		err = k.w.Flush()
 	}

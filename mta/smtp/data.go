@@ -30,7 +30,12 @@ type DataInfo struct {
 	BareCR, BareLF bool
 	// Has8bit says that a byte had its high bit set.
 	Has8bit bool
+	// Dots says that a dot was removed: a line of the content may begin with one.
+	Dots bool
 }
+
+// Plain reports whether content that was returned can be sent on as it is: whole lines, none of which begins with a dot.
+func (i *DataInfo) Plain() bool { return !i.TooBig && !i.BareCR && !i.BareLF && !i.Dots && i.Size > 0 }
 
 // ReadData reads content up to its end and appends it to dst without the dot stuffing. Only CRLF "." CRLF ends content,
 // the first CRLF being content (RFC 5321 section 4.1.1.4); only a dot after CRLF is undone (section 4.5.2). Content that
@@ -112,6 +117,7 @@ func (s *dataScan) step() bool {
 
 // dropDot undoes the stuffing of the dot at scan.
 func (s *dataScan) dropDot() {
+	s.info.Dots = true
 	s.count()
 	s.move()
 	s.scan++

@@ -21,6 +21,7 @@ func naiveData(in []byte, maxLine int) (content, rest []byte, info DataInfo, ok 
 			}
 			bol = false
 			n = 0
+			info.Dots = true
 			continue
 		}
 		c := in[i]

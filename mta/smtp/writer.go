@@ -149,6 +149,15 @@ func (w *Writer) WriteData(body []byte) error {
 	return w.err
 }
 
+// WritePlain adds content that is known to need no care, and the end of content: every CR and LF is part of a CRLF, no
+// line begins with a dot, and the last line is whole ([DataInfo.Plain]). Empty content is fine too.
+func (w *Writer) WritePlain(body []byte) error {
+	w.Write(body) //nolint:errcheck // the error stays in w
+	w.room(3)
+	w.buf = append(w.buf, ".\r\n"...)
+	return w.err
+}
+
 // survey reports whether every CR and LF of body is part of a CRLF, and, if so, whether a line begins with a dot.
 func survey(body []byte) (clean, dots bool) {
 	lines := 0

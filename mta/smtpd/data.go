@@ -46,7 +46,7 @@ func (s *session) data() {
 
 // takeContent reads, processes and answers content.
 func (s *session) takeContent() {
-	buf, fault := s.readContent()
+	buf, known, fault := s.readContent()
 	if s.closing {
 		return
 	}
@@ -57,16 +57,16 @@ func (s *session) takeContent() {
 	s.srv.inst.receivedAll.Inc()
 	s.srv.inst.received.With(service + ":" + s.listener).Inc()
 	begin := time.Now()
-	s.process(buf)
+	s.process(buf, known)
 	s.srv.inst.process.ObserveSince(begin)
 }
 
 // readContent reads the content to its true end (SD1) and returns it with headroom before it, or why it is refused.
 // When the connection failed, closing is set.
-func (s *session) readContent() ([]byte, *mta.Rejection) {
+func (s *session) readContent() ([]byte, mta.Traits, *mta.Rejection) {
 	if s.w.Flush() != nil {
 		s.closing = true
-		return nil, nil
+		return nil, 0, nil
 	}
 	cfg := &s.srv.cfg
 	held := scratch.Get().(*[]byte)
@@ -83,17 +83,29 @@ func (s *session) readContent() ([]byte, *mta.Rejection) {
 	if err != nil {
 		s.readFailed(err)
 		s.closing = true
-		return nil, nil
+		return nil, 0, nil
 	}
 	s.srv.inst.read.ObserveSince(begin)
 	if fault := s.judge(body, &info); fault != nil {
-		return nil, fault
+		return nil, 0, fault
 	}
 	if (info.BareCR || info.BareLF) && cfg.InvalidLineEndings == FixEndings {
-		return smtp.AppendCRLF(make([]byte, headroom, headroom+len(body)), body), nil
+		return smtp.AppendCRLF(make([]byte, headroom, headroom+len(body)), body), 0, nil
 	}
 	// Appending makes memory that is not cleared first where the body goes.
-	return append(noHeaders[:], body...), nil
+	return append(noHeaders[:], body...), traits(&info), nil
+}
+
+// traits tells the message what reading its content has shown.
+func traits(info *smtp.DataInfo) mta.Traits {
+	t := mta.TraitsKnown
+	if info.Has8bit {
+		t |= mta.Has8Bit
+	}
+	if info.Plain() {
+		t |= mta.PlainLines
+	}
+	return t
 }
 
 // judge says why content is refused; nil when it is not.
@@ -133,10 +145,11 @@ func countReceived(body []byte, limit int) (n int) {
 }
 
 // process makes messages of the content and answers.
-func (s *session) process(buf []byte) {
+func (s *session) process(buf []byte, known mta.Traits) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.srv.cfg.DataProcessingTimeout.D()) // flows SM-32
 	defer cancel()
 	m := s.srv.o.Store.NewBuffer(mta.Envelope{Sender: s.tx.sender, Recipients: s.tx.rcpts}, buf, headroom)
+	m.SetTraits(known)
 	msgs, err := s.receive(ctx, m)
 	if err != nil {
 		s.srv.o.Store.Discard(ctx, msgs...)
