@@ -85,6 +85,9 @@ func killUnderLoad(t *testing.T, latency time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	gen := generator(s, l, 0, most)
+	if latency > 0 {
+		gen.Concurrency = crashSMTP / 2 // a longer queue would only take longer to empty
+	}
 	sent := background(func() error { return gen.Run(ctx) })
 
 	for kill := range kills {

@@ -88,6 +88,7 @@ func putFrame(p *[]byte) {
 type queue struct {
 	mu      sync.Mutex // protects pending and closed; nothing is called under it
 	pending []*op
+	urgent  int // of pending, those that are not mere removals
 	closed  bool
 	wake    chan struct{} // capacity 1: pending or closed changed
 }
@@ -110,6 +111,10 @@ func (q *queue) add(o *op) bool {
 	}
 	q.pending = append(q.pending, o)
 	first := len(q.pending) == 1
+	if o.urgent() {
+		q.urgent++
+		first = first || q.urgent == 1
+	}
 	q.mu.Unlock()
 	if first {
 		q.signal()
@@ -127,16 +132,42 @@ func (q *queue) close() bool {
 	return !was
 }
 
+// rideTime is how long removals wait for something to store, with which they share
+// a flush. Nobody answers a peer after a removal.
+const rideTime = 2 * time.Millisecond
+
+// urgent reports whether o is more than a removal.
+func (o *op) urgent() bool { return o.puts || o.move != nil }
+
 // take waits for ops and appends a batch of them to buf. It returns early with
 // an empty batch when timer fires. open is false when the queue is closed and
 // empty.
 func (q *queue) take(buf []*op, timer <-chan time.Time) (batch []*op, open bool) {
-	for {
+	var ride *time.Timer
+	for waited := false; ; {
 		q.mu.Lock()
+		if len(q.pending) > 0 && q.urgent == 0 && !q.closed && !waited {
+			q.mu.Unlock()
+			if ride == nil {
+				ride = time.NewTimer(rideTime)
+				defer ride.Stop()
+			}
+			select {
+			case <-q.wake:
+			case <-ride.C:
+				waited = true
+			}
+			continue
+		}
 		if len(q.pending) > 0 {
 			q.gather()
 			n := batchLength(q.pending)
 			buf = append(buf, q.pending[:n]...)
+			for _, o := range buf {
+				if o.urgent() {
+					q.urgent--
+				}
+			}
 			rest := copy(q.pending, q.pending[n:])
 			clear(q.pending[rest:])
 			q.pending = q.pending[:rest]

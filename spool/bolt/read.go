@@ -145,7 +145,7 @@ func (s *Spool) All(ctx context.Context) iter.Seq2[spool.ID, error] {
 				m.rest(yield)
 				return
 			}
-			from = after(keys[len(keys)-1])
+			from = after(spool.FromKey(keys[len(keys)-1]))
 		}
 	}
 }

@@ -32,20 +32,24 @@ func (s *Spool) Health() error {
 func (s *Spool) write() {
 	defer close(s.stopped)
 	var buf []*op
+	var probeAt time.Time // of the next probe of a full disk
 	for {
 		var timer <-chan time.Time
+		if !probeAt.IsZero() && !time.Now().Before(probeAt) {
+			s.probe() // here, so that removals that keep coming do not put it off
+			probeAt = time.Time{}
+		}
 		if c := s.trouble.Load(); c != nil && c.full {
-			timer = time.After(s.opts.probeEvery)
+			if probeAt.IsZero() {
+				probeAt = time.Now().Add(s.opts.probeEvery)
+			}
+			timer = time.After(time.Until(probeAt))
 		}
 		batch, open := s.queue.take(buf[:0], timer)
 		if !open {
 			return
 		}
 		buf = batch
-		if len(batch) == 0 {
-			s.probe()
-			continue
-		}
 		if batch = takeOver(batch); len(batch) > 0 {
 			s.commitBatch(batch)
 		}
@@ -262,6 +266,9 @@ const probeSize = 256 << 10
 
 // probe tries a write on a disk that was full.
 func (s *Spool) probe() {
+	if c := s.trouble.Load(); c == nil || !c.full {
+		return
+	}
 	err := s.update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucketProbe)
 		if err != nil {

@@ -1,36 +1,146 @@
+//go:build linux && !race
+
 package e2e
 
 import (
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"example.com/svc/cmd/internal/load"
+	"example.com/svc/egress"
+	"example.com/svc/mta"
+	"example.com/svc/mta/event"
+	"example.com/svc/mta/server"
+	"example.com/svc/mta/settings"
+	"example.com/svc/queue"
 )
 
-func BenchmarkDebug(b *testing.B) {
-	for _, size := range []int{10_000, 100_000} {
-		w := newWorld(b, b.N, 0, 0)
-		w.start(b)
-		g := w.generator(0, b.N, size)
-		g.Concurrency, g.PerSession, g.Domain = 256, 1000, load.Domains(500, 0)
-		done := make(chan struct{})
-		go func() {
-			for i := 0; ; i++ {
-				select {
-				case <-done:
-					return
-				case <-time.After(200 * time.Millisecond):
-					acc, arr, _ := w.ledger.Progress()
-					b.Logf("acc %d arrived %d queued %d", acc, arr, w.srv.Queued())
-				}
+// residentKB returns a field of the status of this process, in kilobytes.
+func residentKB(t testing.TB, field string) int {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			n, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				t.Fatal(err)
 			}
-		}()
-		if err := g.Run(b.Context()); err != nil {
-			b.Fatal(err)
+			return n
 		}
-		b.Log("generator done")
-		w.settle(b)
-		close(done)
-		w.stop()
+	}
+	t.Fatal("no field ", field)
+	return 0
+}
+
+// closedAddr returns an address that refuses connections until somebody listens there.
+func closedAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// routeTo is a policy that sends all mail to addr.
+func routeTo(t testing.TB, addr string, retry time.Duration) *event.Local {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mx queue.MXHost
+	if err := mx.UnmarshalText([]byte("[" + host + "]:" + port)); err != nil {
+		t.Fatal(err)
+	}
+	bus := new(event.Local)
+	if err := queue.GetConfig.On(bus, func(context.Context, mta.QueueName) (*queue.Config, error) {
+		c := settings.New(func(c *queue.Config) {
+			c.RetryInterval = settings.Duration(retry)
+			c.Protocol.SMTP = &queue.SMTP{MXList: []queue.MXHost{mx}}
+		})
+		return &c, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := egress.GetPathConfig.On(bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
+		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
+		return &c, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return bus
+}
+
+// TestMemoryOfQueuedMessages queues many messages for a host that is down, with their bodies shrunk to the spool: what
+// each adds to the resident memory of the process is bounded, and all of them leave when the host comes up.
+func TestMemoryOfQueuedMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	const count, size, most = 100_000, 2000, 1536
+	w := newWorld(t, count, 0, 0)
+	addr := closedAddr(t)
+	bus := routeTo(t, addr, 15*time.Second)
+	w.edit = func(c *server.Config) { c.Bus = bus }
+	w.start(t)
+	before := residentKB(t, "VmRSS")
+
+	g := w.generator(0, count, size)
+	g.Concurrency, g.PerSession, g.Domain = 64, 1000, load.Domains(500, 0)
+	begin := time.Now()
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("accepted in %v", time.Since(begin).Round(time.Millisecond))
+	if n := w.srv.Queued(); n != count {
+		t.Fatalf("%d messages queued, want %d", n, count)
+	}
+	// The bodies leave memory as attempts fail; after that it has to come down by itself.
+	per, heap := 0.0, 0.0
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(time.Second) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		per = float64(residentKB(t, "VmRSS")-before) * 1024 / count
+		heap = float64(m.HeapAlloc) / count
+		if per <= most || time.Now().After(deadline) {
+			t.Logf("after %v: %.0f bytes resident (%.0f at most) and %.0f of heap per message; heap: in use %d MB, idle %d MB, released %d MB",
+				time.Since(begin).Round(time.Second), per, float64(residentKB(t, "VmHWM")-before)*1024/count, heap,
+				m.HeapInuse>>20, m.HeapIdle>>20, m.HeapReleased>>20)
+			break
+		}
+	}
+	if per > most {
+		t.Errorf("%.0f bytes resident per queued message, want at most %d", per, most)
+	}
+
+	up := &load.Sink{Ledger: w.ledger}
+	if err := up.Listen(addr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = up.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	for deadline := time.Now().Add(2 * time.Minute); w.ledger.Missing() > 0 || w.srv.Queued() > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d messages missing, %d queued", w.ledger.Missing(), w.srv.Queued())
+		}
+	}
+	t.Logf("drained after %v", time.Since(begin).Round(time.Second))
+	if err := w.ledger.Result().Check(); err != nil {
+		t.Fatal(err)
 	}
 }
