@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/svc/mta/event"
+	"example.com/svc/mta/settings"
 )
 
 // loading is what a state knows while it runs the policy.
@@ -46,6 +47,9 @@ func (g *generation) declare(name, place string, i int) (*handler, error) {
 		}
 	}
 	var dp *event.Declaration
+	if !declared {
+		e.doubt(name, place)
+	}
 	if declared {
 		dp = &d
 		var err error
@@ -63,6 +67,19 @@ func (g *generation) declare(name, place string, i int) (*handler, error) {
 	h.started = e.metrics.started.With(name)
 	h.latency = e.metrics.latency.With(name)
 	return h, nil
+}
+
+// doubt warns of a name that no event of the service has, but one is like it. The name may be an event of the policy's
+// own, so it is no error (flows CE-6).
+func (e *Engine) doubt(name, place string) {
+	var names []string
+	for _, d := range event.Declarations() {
+		names = append(names, d.Name)
+	}
+	if near := settings.Nearest(name, names); near != "" {
+		e.cfg.Log.Warn("no event of the service has this name; the handler runs only if the policy raises it itself",
+			"event", name, "at", place, "did_you_mean", near)
+	}
 }
 
 // onlyOne refuses a second handler of a single-handler event: one of this policy, or one on the bus that is not of the

@@ -19,6 +19,14 @@ import (
 // Run starts everything, serves until ctx ends, and returns when all mail is settled and everything is closed. A start
 // that fails leaves nothing behind. It is called once.
 func (s *Server) Run(ctx context.Context) error {
+	err := s.run(ctx)
+	if s.stub != nil {
+		err = errors.Join(err, s.stub.Close())
+	}
+	return err
+}
+
+func (s *Server) run(ctx context.Context) error {
 	if err := s.openSpools(ctx); err != nil {
 		return errors.Join(err, s.closeSpools())
 	}
@@ -64,9 +72,6 @@ func (s *Server) Run(ctx context.Context) error {
 	journal.stop()
 	journal.wait()
 	err := errors.Join(parts.err(), s.journal.Close(), s.closeSpools())
-	if s.stub != nil {
-		err = errors.Join(err, s.stub.Close())
-	}
 	s.log.Info("stopped")
 	return err
 }

@@ -269,14 +269,3 @@ func (l *log) covers(key [16]byte) (in, gone bool) {
 	_, gone = l.dead[key]
 	return in, gone
 }
-
-// raise notes that the database has what batch stores.
-func (l *log) raise(batch []*op) {
-	for _, o := range batch {
-		for i := range o.entries {
-			if compareKeys(o.entries[i].key, l.top) > 0 {
-				l.top = o.entries[i].key
-			}
-		}
-	}
-}

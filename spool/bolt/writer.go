@@ -118,26 +118,42 @@ func (s *Spool) commitBatch(batch []*op) {
 	}
 }
 
-// store makes a batch durable: in the log, or in the database when it has to move
-// records about.
+// store makes a batch durable: in the log, but for what moves records about in the
+// database.
 func (s *Spool) store(batch []*op) error {
 	if s.opts.direct {
 		return s.transact(batch)
 	}
+	moves := 0
 	for _, o := range batch {
-		if o.move == nil {
-			continue
+		if o.move != nil {
+			moves++
 		}
-		if err := s.empty(); err != nil {
-			return err
-		}
-		if err := s.transact(batch); err != nil {
-			return err
-		}
-		s.log.raise(batch)
-		return nil
 	}
-	return s.logBatch(batch)
+	if moves == 0 {
+		return s.logBatch(batch)
+	}
+	values, moving := make([]*op, 0, len(batch)), make([]*op, 0, moves)
+	for _, o := range batch {
+		if o.move != nil {
+			moving = append(moving, o)
+		} else {
+			values = append(values, o)
+		}
+	}
+	if len(values) > 0 {
+		if err := s.logBatch(values); err != nil {
+			return err
+		}
+	}
+	if err := s.empty(); err != nil {
+		return err
+	}
+	if err := s.transact(moving); err != nil {
+		return err
+	}
+	// The log may still hold what was moved away: its entries are removals.
+	return s.logBatch(moving)
 }
 
 func finish(batch []*op, err error) {
