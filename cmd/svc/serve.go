@@ -75,9 +75,13 @@ func choosePolicy(path string) policySource {
 func loadPolicy(ctx context.Context, src policySource, log *slog.Logger) (*instance, error) {
 	bus, set, epoch := new(event.Local), metric.NewSet(), new(settings.Epoch)
 	b := server.NewBuilder(server.Config{Bus: bus, OpenSpool: kinds.Open, Metrics: set, Epoch: epoch, Log: log})
+	cpus, err := parallelism()
+	if err != nil {
+		return nil, err
+	}
 	eng, err := script.New(script.Config{Path: src.path, Name: src.name, Source: src.text, Bus: bus, Metrics: set, Log: log,
 		Getenv:  os.LookupEnv,
-		Modules: scriptmods.All(b, scriptmods.Options{Version: version, Log: log})})
+		Modules: scriptmods.All(b, scriptmods.Options{Version: version, Log: log, Parallelism: cpus})})
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +156,9 @@ func serve(ctx context.Context, args []string, _, stderr io.Writer) error {
 	defer in.engine.Close()
 	srv, err := in.build()
 	if err != nil {
+		return err
+	}
+	if err := setThreads(); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)

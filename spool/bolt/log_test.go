@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -111,6 +112,33 @@ func TestLogIsReplayed(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestQuarantineOutlivesTheLog(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{Log: quiet()})
+	defer s.Close()
+	ids := spool.NewIDs()
+	bad, kept := ids.Next(), ids.Next()
+	mustPut(t, s, bad, "bad")
+	mustPut(t, s, kept, "first")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Quarantine(context.Background(), bad, "test"); err != nil {
+			t.Errorf("Quarantine: %v", err)
+		}
+	})
+	wg.Go(func() {
+		if err := s.Put(context.Background(), kept, []byte("second")); err != nil {
+			t.Errorf("Put: %v", err)
+		}
+	})
+	wg.Wait()
+	c := openTest(t, crashed(t, s), Options{Log: quiet()})
+	defer c.Close()
+	wantContent(t, c, map[spool.ID]string{kept: "second"})
+	if n, err := c.Quarantined(t.Context()); n != 1 || err != nil {
+		t.Errorf("Quarantined = %d, %v", n, err)
 	}
 }
 

@@ -31,6 +31,8 @@ func (s *Spool) Quarantine(ctx context.Context, id spool.ID, reason string) erro
 	key := id.Key()
 	o := newOp()
 	o.puts = true
+	o.one[0].key = key // what the log then knows of it: it is removed
+	o.entries = o.one[:]
 	o.move = func(values, quarantine *bbolt.Bucket) error {
 		raw := values.Get(key[:])
 		if raw == nil {

@@ -134,7 +134,7 @@ func (q *queue) close() bool {
 
 // rideTime is how long removals wait for something to store, with which they share
 // a flush. Nobody answers a peer after a removal.
-const rideTime = 2 * time.Millisecond
+const rideTime = time.Millisecond
 
 // urgent reports whether o is more than a removal.
 func (o *op) urgent() bool { return o.puts || o.move != nil }
