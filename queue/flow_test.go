@@ -325,7 +325,14 @@ func TestThrottlePolicy(t *testing.T) {
 func TestScheduled(t *testing.T) {
 	bubble(t, "SQ-7 SQ-8 first_attempt", func(t *testing.T) {
 		var at atomic.Pointer[time.Time]
-		r := newRig(t, outlet(func(ctx context.Context, k *Ticket) error { at.Store(new(time.Now())); return deliver(ctx, k) })).start()
+		var looked atomic.Bool // orders the look at the message below before its delivery
+		r := newRig(t, outlet(func(ctx context.Context, k *Ticket) error {
+			if !looked.Load() {
+				t.Error("SQ-7: offered too early")
+			}
+			at.Store(new(time.Now()))
+			return deliver(ctx, k)
+		})).start()
 		msg := r.msg("a@b.example")
 		start := time.Now()
 		msg.SetScheduling(&mta.Scheduling{FirstAttempt: start.Add(time.Hour)})
@@ -338,6 +345,7 @@ func TestScheduled(t *testing.T) {
 		if msg.Size() != 0 {
 			t.Error("SQ-9: the body is in memory while the message waits")
 		}
+		looked.Store(true)
 		pass(time.Hour)
 		if off := at.Load().Sub(start) - time.Hour; off < 0 || off > resolution {
 			t.Errorf("delivered %v after first_attempt", off)
