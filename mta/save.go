@@ -17,21 +17,18 @@ const maxScratch = 1 << 20
 
 // saveScratch is what one SaveAll needs, pooled.
 type saveScratch struct {
-	items []spool.Item
-	bufs  []byte
-	ends  []int
+	data, meta []spool.Item
+	bufs       []byte
+	ends       []int
 }
 
 var scratchPool = sync.Pool{New: func() any { return new(saveScratch) }}
 
-// reset forgets the items, so that a pooled scratch keeps no content alive.
-func (sc *saveScratch) reset() {
-	clear(sc.items)
-	sc.items, sc.bufs, sc.ends = sc.items[:0], sc.bufs[:0], sc.ends[:0]
-}
-
+// release gives sc back without keeping content alive.
 func (sc *saveScratch) release() {
-	sc.reset()
+	clear(sc.data)
+	clear(sc.meta)
+	sc.data, sc.meta, sc.bufs, sc.ends = sc.data[:0], sc.meta[:0], sc.bufs[:0], sc.ends[:0]
 	if cap(sc.bufs) <= maxScratch {
 		scratchPool.Put(sc)
 	}
@@ -41,57 +38,41 @@ func (sc *saveScratch) release() {
 // storage (S1). On an error none of the messages that were new counts as stored; what was written of them is removed
 // again, as far as the spools allow. Errors are those of [spool.Spool].Put, ErrRemoved and ErrNoContent.
 func (s *Store) SaveAll(ctx context.Context, ms ...*Message) error {
+	start := time.Now()
+	sc := scratchPool.Get().(*saveScratch)
+	defer sc.release()
+	if err := sc.collect(ctx, ms); err != nil {
+		return err
+	}
+	if len(sc.data)+len(sc.meta) == 0 {
+		return nil
+	}
+	if err := s.put(ctx, sc); err != nil {
+		s.unwind(ctx, ms)
+		return fmt.Errorf("save %s: %w", naming(ms[0].id, len(ms)), err)
+	}
+	for _, m := range ms {
+		m.dataSaved = true
+		if !m.metaSaved {
+			m.metaSaved, m.spooled = true, true
+		}
+	}
+	s.metrics.save.ObserveSince(start)
+	return nil
+}
+
+// collect finds what has to be written.
+func (sc *saveScratch) collect(ctx context.Context, ms []*Message) error {
 	for _, m := range ms {
 		if m.removed {
 			return fmt.Errorf("save message %s: %w", m.id, ErrRemoved)
 		}
-	}
-	start := time.Now()
-	sc := scratchPool.Get().(*saveScratch)
-	defer sc.release()
-	data, err := s.saveData(ctx, sc, ms)
-	if err != nil {
-		s.unwind(ctx, ms)
-		return err
-	}
-	sc.reset()
-	meta, err := s.saveMeta(ctx, sc, ms)
-	if err != nil {
-		s.unwind(ctx, ms)
-		return err
-	}
-	if data || meta {
-		s.metrics.save.ObserveSince(start)
-	}
-	return nil
-}
-
-// saveData reports whether there was anything to write.
-func (s *Store) saveData(ctx context.Context, sc *saveScratch, ms []*Message) (bool, error) {
-	for _, m := range ms {
-		if m.dataSaved {
-			continue
+		if !m.dataSaved {
+			if m.buf == nil { // released: an empty value would pass for its content
+				return fmt.Errorf("save data of message %s: %w", m.id, ErrNoContent)
+			}
+			sc.data = append(sc.data, spool.Item{ID: m.id, Value: m.buf[m.off:]})
 		}
-		if m.buf == nil { // released: an empty value would pass for its content
-			return false, fmt.Errorf("save data of message %s: %w", m.id, ErrNoContent)
-		}
-		sc.items = append(sc.items, spool.Item{ID: m.id, Value: m.buf[m.off:]})
-	}
-	if len(sc.items) == 0 {
-		return false, nil
-	}
-	if err := putItems(ctx, s.Data, sc.items); err != nil {
-		return false, fmt.Errorf("save data of %s: %w", naming(sc.items[0].ID, len(sc.items)), err)
-	}
-	for _, m := range ms {
-		m.dataSaved = true
-	}
-	return true, nil
-}
-
-// saveMeta reports whether there was anything to write.
-func (s *Store) saveMeta(ctx context.Context, sc *saveScratch, ms []*Message) (bool, error) {
-	for _, m := range ms {
 		if m.metaSaved {
 			continue
 		}
@@ -100,33 +81,28 @@ func (s *Store) saveMeta(ctx context.Context, sc *saveScratch, ms []*Message) (b
 			sc.bufs, err = appendMeta(sc.bufs, m)
 		}
 		if err != nil {
-			return false, fmt.Errorf("save metadata of message %s: %w", m.id, err)
+			return fmt.Errorf("save metadata of message %s: %w", m.id, err)
 		}
 		sc.ends = append(sc.ends, len(sc.bufs))
-		sc.items = append(sc.items, spool.Item{ID: m.id})
-	}
-	if len(sc.items) == 0 {
-		return false, nil
+		sc.meta = append(sc.meta, spool.Item{ID: m.id})
 	}
 	begin := 0
 	for i, end := range sc.ends { // only now, since bufs moved while it grew
-		sc.items[i].Value = sc.bufs[begin:end]
+		sc.meta[i].Value = sc.bufs[begin:end]
 		begin = end
 	}
-	if err := putItems(ctx, s.Meta, sc.items); err != nil {
-		return false, fmt.Errorf("save metadata of %s: %w", naming(sc.items[0].ID, len(sc.items)), err)
-	}
-	for _, m := range ms {
-		m.metaSaved, m.spooled = true, true
-	}
-	return true, nil
+	return nil
 }
 
-func putItems(ctx context.Context, sp spool.Spool, items []spool.Item) error {
-	if len(items) == 1 {
-		return sp.Put(ctx, items[0].ID, items[0].Value)
+// put writes data, then metadata (M2).
+func (s *Store) put(ctx context.Context, sc *saveScratch) error {
+	switch {
+	case len(sc.meta) == 0:
+		return spool.PutAll(ctx, s.Data, sc.data)
+	case len(sc.data) == 0:
+		return spool.PutAll(ctx, s.Meta, sc.meta)
 	}
-	return spool.PutAll(ctx, sp, items)
+	return spool.PutAllThen(ctx, s.Data, sc.data, s.Meta, sc.meta)
 }
 
 // unwind removes what a failed save may have left of messages that are new to the store. A failed write leaves open

@@ -86,9 +86,33 @@ type Healther interface {
 	Health() error
 }
 
+// Chainer is the ability to store items here and then, when they are on stable
+// storage, others in a second spool, with one wait of the caller for both.
+type Chainer interface {
+	// PutThen does what PutBatch(items) here and, after its success,
+	// PutBatch(next) in then would do. On an error none of either may be
+	// considered stored.
+	PutThen(ctx context.Context, items []Item, then Spool, next []Item) error
+}
+
+// PutAllThen stores items in s and then next in then, through the [Chainer]
+// ability of s or with one PutAll after the other.
+func PutAllThen(ctx context.Context, s Spool, items []Item, then Spool, next []Item) error {
+	if c, ok := s.(Chainer); ok {
+		return c.PutThen(ctx, items, then, next)
+	}
+	if err := PutAll(ctx, s, items); err != nil {
+		return err
+	}
+	return PutAll(ctx, then, next)
+}
+
 // PutAll stores items through the [Batcher] ability of s, or one by one until
 // the first error. See [Batcher] for what an error means.
 func PutAll(ctx context.Context, s Spool, items []Item) error {
+	if len(items) == 1 {
+		return s.Put(ctx, items[0].ID, items[0].Value)
+	}
 	if b, ok := s.(Batcher); ok {
 		return b.PutBatch(ctx, items)
 	}

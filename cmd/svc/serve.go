@@ -161,6 +161,7 @@ func serve(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err := setThreads(); err != nil {
 		return err
 	}
+	tuneGC()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended, done := make(chan struct{}), make(chan struct{})

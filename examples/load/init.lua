@@ -46,6 +46,6 @@ svc.on('get_egress_path_config', function(routing_domain, source, site)
   return svc.make_egress_path {
     prohibited_hosts = {}, -- the sink is on this machine
     max_ready = 200000, -- all domains share the one site of the mx_list
-    connection_limit = 32,
+    connection_limit = 128,
   }
 end)

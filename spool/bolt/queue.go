@@ -35,6 +35,11 @@ type op struct {
 	move   func(values, quarantine *bbolt.Bucket) error
 	result error
 
+	// next, when set, is queued at to once this op is done; its done channel is
+	// what the caller waits for.
+	next *op
+	to   *Spool
+
 	state atomic.Int32
 	done  chan error // capacity 1
 }
@@ -55,6 +60,22 @@ func (o *op) releaseFrames() {
 	for i := range o.entries {
 		putFrame(o.entries[i].frame)
 		o.entries[i].frame = nil
+	}
+}
+
+// pass queues the second half of a chained write after the first was stored, or
+// answers the caller that it was not.
+func (o *op) pass(err error) {
+	next := o.next
+	if err == nil {
+		if o.to.queue.add(next) {
+			return
+		}
+		err = spool.ErrClosed
+	}
+	if next.state.CompareAndSwap(opWaiting, opTaken) {
+		next.releaseFrames()
+		next.done <- err
 	}
 }
 

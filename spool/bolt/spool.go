@@ -51,6 +51,7 @@ type Spool struct {
 var (
 	_ spool.Spool       = (*Spool)(nil)
 	_ spool.Batcher     = (*Spool)(nil)
+	_ spool.Chainer     = (*Spool)(nil)
 	_ spool.Quarantiner = (*Spool)(nil)
 	_ spool.Loader      = (*Spool)(nil)
 	_ spool.Healther    = (*Spool)(nil)

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.com/svc/spool"
@@ -27,18 +28,86 @@ func (s *Spool) PutBatch(ctx context.Context, items []spool.Item) error {
 	if err := s.admit(ctx, true); err != nil || len(items) == 0 {
 		return err
 	}
+	if err := checkSizes(items); err != nil {
+		return err
+	}
+	o := newOp()
+	o.fill(items)
+	return s.wait(ctx, o)
+}
+
+func checkSizes(items []spool.Item) error {
 	for _, it := range items {
 		if len(it.Value) > spool.MaxValue {
 			return fmt.Errorf("put %s of %d bytes: %w", it.ID, len(it.Value), spool.ErrTooLarge)
 		}
 	}
-	o := newOp()
-	o.entries, o.puts = make([]entry, len(items)), true
+	return nil
+}
+
+// fill makes o store items.
+func (o *op) fill(items []spool.Item) {
+	o.puts, o.entries = true, o.one[:]
+	if len(items) > 1 {
+		o.entries = make([]entry, len(items))
+	}
 	for i, it := range items {
 		o.entries[i] = entry{key: it.ID.Key(), frame: newFrame(it.Value)}
 		o.bytes += len(it.Value)
 	}
-	return s.wait(ctx, o)
+}
+
+// PutThen implements [spool.Chainer]. When then is of this kind its writer takes
+// over from the writer of s without the caller being woken between.
+func (s *Spool) PutThen(ctx context.Context, items []spool.Item, then spool.Spool, next []spool.Item) error {
+	t, ok := then.(*Spool)
+	if !ok || t == s || len(items) == 0 || len(next) == 0 {
+		if err := s.PutBatch(ctx, items); err != nil {
+			return err
+		}
+		return spool.PutAll(ctx, then, next)
+	}
+	if err := s.admit(ctx, true); err != nil {
+		return err
+	}
+	if err := t.admit(ctx, true); err != nil {
+		return err
+	}
+	if err := errors.Join(checkSizes(items), checkSizes(next)); err != nil {
+		return err
+	}
+	first, second := &op{to: t}, newOp() // first is not pooled: its writer may look at it after second was answered
+	first.fill(items)
+	second.fill(next)
+	first.next = second
+	return s.waitChain(ctx, first, second)
+}
+
+// waitChain queues first and waits for the outcome of second, which follows it.
+func (s *Spool) waitChain(ctx context.Context, first, second *op) error {
+	if !s.queue.add(first) {
+		first.releaseFrames()
+		second.releaseFrames()
+		second.recycle()
+		return spool.ErrClosed
+	}
+	select {
+	case err := <-second.done:
+		second.recycle()
+		return err
+	case <-ctx.Done():
+	}
+	if first.state.CompareAndSwap(opWaiting, opAbandoned) {
+		first.releaseFrames()
+		second.releaseFrames() // it is not queued and never will be
+		return fmt.Errorf("spool write not begun: %w", ctx.Err())
+	}
+	// From here on second is either given up, or taken by its writer and so
+	// before whatever this goroutine writes next.
+	if second.state.CompareAndSwap(opWaiting, opAbandoned) {
+		second.releaseFrames()
+	}
+	return fmt.Errorf("spool write abandoned, outcome unknown: %w", ctx.Err())
 }
 
 // Delete implements [spool.Spool].

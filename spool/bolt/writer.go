@@ -159,9 +159,12 @@ func (s *Spool) store(batch []*op) error {
 func finish(batch []*op, err error) {
 	for _, o := range batch {
 		o.releaseFrames()
-		if err == nil {
+		switch {
+		case o.next != nil:
+			o.pass(err)
+		case err == nil:
 			o.done <- o.result
-		} else {
+		default:
 			o.done <- err
 		}
 	}
