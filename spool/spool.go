@@ -91,7 +91,9 @@ type Healther interface {
 type Chainer interface {
 	// PutThen does what PutBatch(items) here and, after its success,
 	// PutBatch(next) in then would do. On an error none of either may be
-	// considered stored.
+	// considered stored. Unlike those calls it may borrow the values of items:
+	// after an error they must not be changed any more, since a write whose
+	// outcome is unknown may still read them.
 	PutThen(ctx context.Context, items []Item, then Spool, next []Item) error
 }
 

@@ -82,8 +82,8 @@ func (s *Spool) logBatch(batch []*op) error {
 	for _, o := range batch {
 		count += len(o.entries)
 		for i := range o.entries {
-			if f := o.entries[i].frame; f != nil {
-				size += int64(len(*f))
+			if e := &o.entries[i]; e.frame != nil {
+				size += int64(e.size())
 			}
 		}
 	}
@@ -100,8 +100,11 @@ func (s *Spool) logBatch(batch []*op) error {
 	l.vec = append(l.vec[:0], l.head)
 	for _, o := range batch {
 		for i := range o.entries {
-			if f := o.entries[i].frame; f != nil {
-				l.vec = append(l.vec, *f)
+			if e := &o.entries[i]; e.frame != nil {
+				l.vec = append(l.vec, *e.frame)
+				if len(e.rest) > 0 {
+					l.vec = append(l.vec, e.rest)
+				}
 			}
 		}
 	}
@@ -145,10 +148,10 @@ func (l *log) commit(seg *segment, batch []*op, off int64) {
 				}
 				continue
 			}
-			l.index[e.key] = place{seg: seg, off: off, size: len(*e.frame), fresh: fresh}
+			l.index[e.key] = place{seg: seg, off: off, size: e.size(), fresh: fresh}
 			delete(l.dead, e.key)
 			seg.live++
-			off += int64(len(*e.frame))
+			off += int64(e.size())
 		}
 	}
 }

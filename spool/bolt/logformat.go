@@ -69,7 +69,7 @@ func appendHead(dst []byte, h batchHead, batch []*op) []byte {
 				b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
 				continue
 			}
-			b = binary.BigEndian.AppendUint32(b, uint32(len(*e.frame)))
+			b = binary.BigEndian.AppendUint32(b, uint32(e.size()))
 			b = append(b, (*e.frame)[8:12]...)
 		}
 	}

@@ -18,11 +18,16 @@ const (
 	opAbandoned
 )
 
-// entry is one change: a frame to store under key, or nil to remove key.
+// entry is one change: a frame to store under key, or nil to remove key. When the
+// value is borrowed from the caller, frame holds the header and rest the value.
 type entry struct {
 	key   [16]byte
 	frame *[]byte
+	rest  []byte
 }
+
+// size is the length of the whole frame.
+func (e *entry) size() int { return len(*e.frame) + len(e.rest) }
 
 // op is what one caller waits for.
 type op struct {
@@ -59,7 +64,7 @@ func (o *op) recycle() {
 func (o *op) releaseFrames() {
 	for i := range o.entries {
 		putFrame(o.entries[i].frame)
-		o.entries[i].frame = nil
+		o.entries[i].frame, o.entries[i].rest = nil, nil
 	}
 }
 
@@ -83,6 +88,17 @@ func (o *op) pass(err error) {
 const maxPooledFrame = 1 << 20
 
 var framePool = sync.Pool{New: func() any { return new([]byte) }}
+
+// borrowFrom is the size from which a value is not copied into its frame.
+const borrowFrom = 16 << 10
+
+// newHeader returns the header of the frame of value in a buffer from the pool.
+func newHeader(value []byte) *[]byte {
+	p := framePool.Get().(*[]byte)
+	h := spool.FrameHeader(value)
+	*p = append((*p)[:0], h[:]...)
+	return p
+}
 
 // newFrame returns the frame of value in a buffer from the pool.
 func newFrame(value []byte) *[]byte {

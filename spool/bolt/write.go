@@ -32,7 +32,7 @@ func (s *Spool) PutBatch(ctx context.Context, items []spool.Item) error {
 		return err
 	}
 	o := newOp()
-	o.fill(items)
+	o.fill(items, false)
 	return s.wait(ctx, o)
 }
 
@@ -45,15 +45,20 @@ func checkSizes(items []spool.Item) error {
 	return nil
 }
 
-// fill makes o store items.
-func (o *op) fill(items []spool.Item) {
+// fill makes o store items. With borrow, large values are not copied and must stay
+// as they are until o was answered.
+func (o *op) fill(items []spool.Item, borrow bool) {
 	o.puts, o.entries = true, o.one[:]
 	if len(items) > 1 {
 		o.entries = make([]entry, len(items))
 	}
 	for i, it := range items {
-		o.entries[i] = entry{key: it.ID.Key(), frame: newFrame(it.Value)}
 		o.bytes += len(it.Value)
+		if borrow && len(it.Value) >= borrowFrom {
+			o.entries[i] = entry{key: it.ID.Key(), frame: newHeader(it.Value), rest: it.Value}
+			continue
+		}
+		o.entries[i] = entry{key: it.ID.Key(), frame: newFrame(it.Value)}
 	}
 }
 
@@ -77,8 +82,8 @@ func (s *Spool) PutThen(ctx context.Context, items []spool.Item, then spool.Spoo
 		return err
 	}
 	first, second := &op{to: t}, newOp() // first is not pooled: its writer may look at it after second was answered
-	first.fill(items)
-	second.fill(next)
+	first.fill(items, true)
+	second.fill(next, false)
 	first.next = second
 	return s.waitChain(ctx, first, second)
 }

@@ -205,12 +205,20 @@ func (s *Spool) transact(batch []*op) error {
 	})
 }
 
+// whole returns the frame in one piece.
+func (e *entry) whole() []byte {
+	if e.rest == nil {
+		return *e.frame
+	}
+	return append(append(make([]byte, 0, e.size()), *e.frame...), e.rest...)
+}
+
 func applyEntries(values *bbolt.Bucket, entries []entry) error {
 	for i := range entries {
 		e := &entries[i]
 		var err error
 		if e.frame != nil {
-			err = values.Put(e.key[:], *e.frame)
+			err = values.Put(e.key[:], e.whole())
 		} else {
 			err = values.Delete(e.key[:])
 		}
