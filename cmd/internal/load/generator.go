@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"net"
 	"strconv"
@@ -87,6 +88,7 @@ func (g *Generator) Errors() (int, error) {
 func (g *Generator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	g.expect()
 	var wg sync.WaitGroup
 	for range max(g.Concurrency, 1) {
 		wg.Go(func() {
@@ -159,7 +161,7 @@ func (g *Generator) session(ctx context.Context, id int) (int, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	s := &genSession{g: g, conn: conn, r: bufio.NewReaderSize(conn, 4096)}
-	s.templates()
+	s.body, s.off = g.templates()
 	if err := s.hello(); err != nil {
 		return id, err
 	}
@@ -187,14 +189,25 @@ func (g *Generator) session(ctx context.Context, id int) (int, error) {
 
 const idDigits = 12
 
-// templates builds a message of each size; the number is written in place.
-func (s *genSession) templates() {
-	head := "From: <" + s.g.Sender + ">\r\nTo: <someone@load.example>\r\nSubject: load\r\n" +
+// expect tells the ledger what the contents add up to.
+func (g *Generator) expect() {
+	bodies, off := g.templates()
+	sums := make([]uint32, len(bodies))
+	for i, b := range bodies {
+		sums[i] = crc32.Checksum(b[off+idDigits:len(b)-len(".\r\n")], castagnoli)
+	}
+	first, last := g.First, g.First+g.Count
+	g.Ledger.Expect(func(id int) (uint32, bool) { return sums[id%len(sums)], id >= first && id < last })
+}
+
+// templates builds a message of each size; the number is written in place at off.
+func (g *Generator) templates() (bodies [][]byte, off int) {
+	head := "From: <" + g.Sender + ">\r\nTo: <someone@load.example>\r\nSubject: load\r\n" +
 		"Date: Thu, 01 Jan 2026 00:00:00 +0000\r\nMessage-ID: <load@load.example>\r\n" + IDField + ": "
-	s.off = len(head)
+	off = len(head)
 	head += strings.Repeat("0", idDigits) + "\r\n\r\n"
 	const line = "The quick brown fox jumps over the lazy dog and runs through the field.\r\n"
-	for _, size := range s.g.Sizes {
+	for _, size := range g.Sizes {
 		b := make([]byte, 0, size+len(line)+8)
 		b = append(b, head...)
 		for len(b) < size-len(line) {
@@ -204,8 +217,9 @@ func (s *genSession) templates() {
 			b = append(b, bytes.Repeat([]byte("x"), rest)...)
 			b = append(b, "\r\n"...)
 		}
-		s.body = append(s.body, append(b, ".\r\n"...))
+		bodies = append(bodies, append(b, ".\r\n"...))
 	}
+	return bodies, off
 }
 
 func (s *genSession) hello() error {

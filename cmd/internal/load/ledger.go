@@ -27,6 +27,8 @@ type Ledger struct {
 	tempfail []atomic.Uint32 // temporary refusals given
 	rejected []atomic.Uint32
 	foreign  atomic.Int64 // arrivals without a number of this run
+	corrupt  atomic.Int64 // arrivals whose content differs from what was sent
+	sums     atomic.Pointer[func(id int) (sum uint32, known bool)]
 
 	tempShare, rejectShare float64
 	delivered              atomic.Int64
@@ -71,6 +73,23 @@ func (l *Ledger) Accepted(id int) {
 	if l.accepted[id].CompareAndSwap(0, l.now()) {
 		l.acceptedCount.Add(1)
 	}
+}
+
+// Expect tells what the content of each message adds up to (CRC-32C) behind the line with its number; known is false for
+// messages whose content is not checked.
+func (l *Ledger) Expect(sum func(id int) (sum uint32, known bool)) { l.sums.Store(&sum) }
+
+// intact checks the content of message id, and counts it when it is not as sent.
+func (l *Ledger) intact(id int, sum uint32) bool {
+	f := l.sums.Load()
+	if f == nil {
+		return true
+	}
+	if want, known := (*f)(id); known && want != sum {
+		l.corrupt.Add(1)
+		return false
+	}
+	return true
 }
 
 // refuse notes a temporary refusal of id and reports whether it is the first.
@@ -118,6 +137,7 @@ type Result struct {
 	Duplicated int     `json:"duplicated"`
 	Unexpected int     `json:"arrived_without_being_accepted"`
 	Foreign    int     `json:"foreign"`
+	Corrupted  int     `json:"corrupted"`
 	Seconds    float64 `json:"seconds"`
 	Rate       float64 `json:"messages_per_second"`
 	P50        float64 `json:"p50_ms"`
@@ -127,7 +147,7 @@ type Result struct {
 
 // Result sums the ledger up. The rate counts arrivals from the start of the run to the last arrival.
 func (l *Ledger) Result() Result {
-	r := Result{Messages: l.Len(), Foreign: int(l.foreign.Load())}
+	r := Result{Messages: l.Len(), Foreign: int(l.foreign.Load()), Corrupted: int(l.corrupt.Load())}
 	var waits []int64
 	for i := range l.accepted {
 		acc, copies, rej := l.accepted[i].Load(), l.copies[i].Load(), l.rejected[i].Load()
@@ -172,10 +192,11 @@ func quantile(sorted []int64, q float64) float64 {
 	return float64(sorted[i]) / 1e6
 }
 
-// Check returns an error that says what is wrong with the run: lost, duplicated or foreign messages.
+// Check returns an error that says what is wrong with the run: lost, duplicated, foreign or changed messages.
 func (r Result) Check() error {
-	if r.Lost == 0 && r.Duplicated == 0 && r.Foreign == 0 {
+	if r.Lost == 0 && r.Duplicated == 0 && r.Foreign == 0 && r.Corrupted == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d lost, %d duplicated, %d foreign of %d accepted messages", r.Lost, r.Duplicated, r.Foreign, r.Accepted)
+	return fmt.Errorf("%d lost, %d duplicated, %d foreign, %d corrupted of %d accepted messages", r.Lost, r.Duplicated,
+		r.Foreign, r.Corrupted, r.Accepted)
 }

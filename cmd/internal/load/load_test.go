@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +43,46 @@ func TestDirect(t *testing.T) {
 	r := l.Result()
 	if err := r.Check(); err != nil || r.Accepted != 2000 || r.Delivered != 2000 {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// A message that changed on its way is refused and counted.
+func TestCorrupted(t *testing.T) {
+	l := NewLedger(10, 0, 0)
+	g := newGenerator(l, 5000)
+	g.PerSession = 1
+	sink := &Sink{Ledger: l}
+	if err := sink.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = sink.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	g.Target = sink.Addr()
+	g.expect()
+	bodies, off := g.templates()
+	for id, change := range map[int]int{1: 200, 2: 4000, 3: 0} {
+		b := append([]byte(nil), bodies[0]...)
+		writeNumber(b[off:off+idDigits], id)
+		if change > 0 {
+			b[change] = 'X'
+		}
+		c, err := net.Dial("tcp", sink.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(c, "MAIL FROM:<a@b>\r\nRCPT TO:<u%d@c>\r\nDATA\r\n%sQUIT\r\n", id, b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+	}
+	if r := l.Result(); r.Corrupted != 2 || r.Delivered != 1 || r.Check() == nil {
+		t.Errorf("%+v", r)
 	}
 }
 

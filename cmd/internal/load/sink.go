@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"strconv"
@@ -204,7 +205,7 @@ func (s *sinkSession) data() bool {
 	if s.w.Flush() != nil {
 		return false
 	}
-	id, ok, err := s.body()
+	id, sum, ok, err := s.body()
 	if err != nil {
 		return false
 	}
@@ -215,6 +216,10 @@ func (s *sinkSession) data() bool {
 	if !ok || id >= l.Len() {
 		l.foreign.Add(1)
 		s.reply("550 5.6.0 not a message of this run")
+		return true
+	}
+	if !l.intact(id, sum) {
+		s.reply("550 5.6.0 not what was sent")
 		return true
 	}
 	if l.Fate(id) == TempFailData && l.refuse(id) {
@@ -237,26 +242,40 @@ var (
 	idField   = IDField + ": "
 )
 
-// body reads to the end of data and returns the number in the header of the message. It looks at the buffer in large
-// pieces: what was scanned is discarded but for the last bytes, which may begin the end mark.
-func (s *sinkSession) body() (id int, ok bool, err error) {
-	for {
+// content is what body finds out, piece by piece.
+type content struct {
+	id    int
+	found bool   // the line with the number
+	sum   uint32 // of what follows it
+}
+
+// body reads to the end of data and returns the number in the header of the message and the checksum of what follows that
+// line. It looks at the buffer in large pieces: what was scanned is discarded but for the last bytes, which may begin the
+// end mark.
+func (s *sinkSession) body() (id int, sum uint32, ok bool, err error) {
+	var c content
+	for first := true; ; first = false {
 		if _, err = s.r.Peek(1); err != nil {
-			return 0, false, err
+			return 0, 0, false, err
 		}
 		b, _ := s.r.Peek(s.r.Buffered())
-		if bytes.HasPrefix(b, endOfData[2:]) && !ok {
+		if first && bytes.HasPrefix(b, endOfData[2:]) {
 			_, err = s.r.Discard(len(endOfData) - 2) // no content at all
-			return 0, false, err
+			return 0, 0, false, err
 		}
-		if !ok {
-			id, ok = number(b, idField, '\r')
+		if !c.found {
+			if n := c.header(b); n > 0 {
+				_, _ = s.r.Discard(n)
+				continue
+			}
 		}
 		if i := bytes.Index(b, endOfData); i >= 0 {
+			c.add(b[:i+2])
 			_, err = s.r.Discard(i + len(endOfData))
-			return id, ok, err
+			return c.id, c.sum, c.found, err
 		}
-		if keep := len(endOfData) - 1; len(b) > keep && (ok || len(b) > s.r.Size()/2) {
+		if keep := len(endOfData) - 1; len(b) > keep && (c.found || len(b) > s.r.Size()/2) {
+			c.add(b[:len(b)-keep])
 			_, _ = s.r.Discard(len(b) - keep)
 			b = b[len(b)-keep:]
 		}
@@ -265,7 +284,30 @@ func (s *sinkSession) body() (id int, ok bool, err error) {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return 0, false, err
+			return 0, 0, false, err
 		}
 	}
 }
+
+// header looks for the line with the number and returns how many bytes to skip to get behind it.
+func (c *content) header(b []byte) int {
+	i := bytes.Index(b, []byte(idField))
+	if i < 0 {
+		return 0
+	}
+	n := bytes.IndexByte(b[i:], '\n')
+	if n < 0 {
+		return 0
+	}
+	c.id, c.found = number(b[i:], idField, '\r')
+	return i + n - 1 // the line end stays, for the end mark may follow
+}
+
+// add counts b in, once the number was found.
+func (c *content) add(b []byte) {
+	if c.found {
+		c.sum = crc32.Update(c.sum, castagnoli, b)
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
