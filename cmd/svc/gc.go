@@ -9,7 +9,7 @@ import (
 
 // smallHeap is the heap size in bytes below which the garbage collector is not worth running: a server with an empty
 // queue keeps little and allocates much, so that by its own rule the collector would run all the time.
-const smallHeap = 96 << 20
+const smallHeap = 144 << 20
 
 // tuneGC makes the collector wait until the heap has grown to smallHeap, and by the usual factor of two when what is
 // alive is more than half of that. Nothing is changed when the run time's own variable GOGC is set.
