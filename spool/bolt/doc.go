@@ -1,39 +1,42 @@
-// Package bolt keeps a spool in one bbolt database with group commit.
+// Package bolt keeps a spool in one bbolt database with group commit and a log in
+// front of it.
 //
 // # One write
 //
 // Put wraps the value in its frame and queues it. One goroutine owns all writing:
-// it takes everything that is queued, appends it to a log with one call, flushes
-// the log once, and answers every caller (S1). What arrives during a flush shares
-// the next one, so one flush serves as many callers as there are, and a lone
-// caller waits for nothing but its own flush. The goroutine lets callers that it
-// has just woken run before it closes the next batch, which about doubles the
-// batches of a busy server. Removals wait a moment for something to store.
+// it takes everything that is queued, appends it to the log with one write, flushes
+// that, and answers every caller. What arrives during a flush shares the next one,
+// so one flush serves as many callers as there are, and a lone caller waits for
+// nothing but its own flush. The goroutine lets callers that it has just woken run
+// before it closes the next batch, which about doubles the batches of a busy
+// server. Removals are entries of the log too; they wait up to a millisecond for
+// something to store, with which they share a flush.
 //
-// # The log
+// # The log and the database
 //
-// Most values live for less than a second. They are read from the log, and their
-// removal is an entry in the log: the database never sees them, so that nothing
-// is written twice and no page of a tree is written again for a neighbour. The
-// log is a row of files of 8 MB in which blocks are overwritten rather than
-// allocated. Its index is in memory. When it holds too much, the oldest records
-// move to the database, between two batches and a little at a time; removals of
-// what is in the database are collected and take place in one transaction. The
-// oldest file goes first, always, so that an entry that removes a value outlives
-// the value. Each batch names the oldest file that counts; a file is used again
-// only after that was flushed.
+// Most values of a mail queue live for moments: they are written once and removed
+// while they are still in the log, and the database never hears of them. What
+// outlives the log moves to the database, oldest file first, when the log holds
+// more than a bound of bytes or records. Keys are [spool.ID.Key], in time order:
+// values append to the last page. Removals of what the database holds reach it
+// about a thousand at a time. Reading looks into the log first. Open replays the
+// log into the database, and Close empties it, so that a spool that was closed is
+// its database file alone.
 //
-// Open moves what a log holds to the database and removes the log, and Close does
-// the same. A batch at the end that a crash cut short was not acknowledged.
+// A batch in the log has a header with a random salt of its file, the number of the
+// file and of the batch, the oldest file that still counts, and a checksum over a
+// table of its entries, which repeats the checksum of each frame. A batch that was
+// not wholly written does not count. Files are used again, since overwriting is cheaper than appending, but only when a later flush has told
+// that they no longer count.
 //
-// # The database
+// [Spool.PutThen] hands a value from the writer of one spool to that of another, for
+// data and metadata of a message: the caller waits once for both flushes.
 //
-// Keys are [spool.ID.Key], in time order: new values append to the last page.
-// The free list is not written but rebuilt at start.
+// The free list of the database is not written but rebuilt at start.
 //
 // # Trouble
 //
-//   - A commit or flush that fails is the answer to every caller of its batch, and
+//   - A write or flush that fails is the answer to every caller of its batch, and
 //     the spool refuses writes from then on (S4); reading goes on.
 //   - A write that finds no space is spool.ErrFull. Removals are still tried. A
 //     probe each second ends the condition once there is space.
