@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 
@@ -121,7 +120,7 @@ func TestPutThenCancelled(t *testing.T) {
 					t.Error(err)
 				}
 				if has(t, a, it) || has(t, b, it) {
-					t.Error(fmt.Sprintf("writer %d, %d: a value came after its removal", i, n))
+					t.Errorf("writer %d, %d: a value came after its removal", i, n)
 				}
 			}
 		})

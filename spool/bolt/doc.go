@@ -26,8 +26,9 @@
 // A batch in the log has a header with a random salt of its file, the number of the
 // file and of the batch, the oldest file that still counts, and a checksum over a
 // table of its entries, which repeats the checksum of each frame. A batch that was
-// not wholly written does not count. Files are used again, since overwriting is cheaper than appending, but only when a later flush has told
-// that they no longer count.
+// not wholly written does not count. Files are used again, since overwriting is
+// cheaper than appending, but only when a later flush has told that they no longer
+// count.
 //
 // [Spool.PutThen] hands a value from the writer of one spool to that of another, for
 // data and metadata of a message: the caller waits once for both flushes.
