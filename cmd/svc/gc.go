@@ -9,10 +9,10 @@ import (
 
 // smallHeap is the heap size in bytes below which the garbage collector is not worth running: a server with an empty
 // queue keeps little and allocates much, so that by its own rule the collector would run all the time.
-const smallHeap = 144 << 20
+const smallHeap = 112 << 20
 
-// tuneGC makes the collector wait until the heap has grown to smallHeap, and by the usual factor of two when what is
-// alive is more than half of that. Nothing is changed when the run time's own variable GOGC is set.
+// tuneGC makes the collector wait until the heap has grown to smallHeap, and by 60 % when what is alive is more than that
+// allows: a long queue is many small things that stay, and what is not collected costs memory. Nothing is changed when the run time's own variable GOGC is set.
 func tuneGC() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -44,10 +44,10 @@ func (t *gcTuner) adjust() {
 
 // growth is the percentage of live bytes that may be allocated before the next run.
 func growth(live uint64) int {
-	const usual, most = 100, 1000
+	const least, most = 60, 1000
 	live = max(live, 1<<20)
-	if live >= smallHeap/2 {
-		return usual
+	if live >= smallHeap {
+		return least
 	}
-	return int(min((smallHeap-live)*100/live, most))
+	return int(min(max((smallHeap-live)*100/live, least), most))
 }
