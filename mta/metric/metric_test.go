@@ -27,7 +27,7 @@ func example() *Set {
 	s.Counter("b_total", `back\slash and`+"\n"+`"quote"`).With().Add(41)
 	c := s.Counter("c_total", "by pool", "provider", "pool")
 	c.With("x", `a"b\c`+"\n").Inc()
-	c.With("a", "z").Add(1 << 40)
+	c.With("a", "z").Add(1 << 30)
 	s.Gauge("d_now", "one label", "service").With("smtp_client:q").Set(-1.5)
 	s.Gauge("e_none", "nothing yet", "service")
 	h := s.Histogram("f_latency", "times", []float64{0.5, 1, 2}, "op")
@@ -52,7 +52,7 @@ x_a_inf +Inf
 x_b_total 41
 # HELP x_c_total by pool
 # TYPE x_c_total counter
-x_c_total{provider="a",pool="z"} 1099511627776
+x_c_total{provider="a",pool="z"} 1073741824
 x_c_total{provider="x",pool="a\"b\\c\n"} 1
 # HELP x_d_now one label
 # TYPE x_d_now gauge
@@ -94,7 +94,7 @@ func TestJSON(t *testing.T) {
 	values := map[string]string{
 		"a_inf":   `null`,
 		"b_total": `41`,
-		"c_total": `[{"provider":"a","pool":"z","@":1099511627776},{"provider":"x","pool":"a\"b\\c\n","@":1}]`,
+		"c_total": `[{"provider":"a","pool":"z","@":1073741824},{"provider":"x","pool":"a\"b\\c\n","@":1}]`,
 		"d_now":   `{"service":{"smtp_client:q":-1.5}}`,
 		"e_none":  `null`,
 		"f_latency": `{"op":{"put":{"count":5,"sum":102.3,"avg":20.46,

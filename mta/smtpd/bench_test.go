@@ -38,7 +38,7 @@ func transactionText(size int) []byte {
 }
 
 func unlimited(c *Config, o *Options) {
-	c.MaxMessagesPerConnection = 1 << 40
+	c.MaxMessagesPerConnection = 1 << 30
 	o.Inbound = discard{}
 }
 
