@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -31,7 +32,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "svcload:", err)
 		os.Exit(1)
 	}
@@ -52,8 +53,8 @@ func parse(args []string) (mode string, o options, err error) {
 		return "", o, errors.New("give a mode: direct, through or sink")
 	}
 	fs := flag.NewFlagSet("svcload "+args[0], flag.ContinueOnError)
-	fs.IntVar(&o.count, "count", 20000, "number of messages")
-	fs.IntVar(&o.concurrency, "concurrency", 16, "connections of the generator")
+	fs.IntVar(&o.count, "count", 100000, "number of messages")
+	fs.IntVar(&o.concurrency, "concurrency", 256, "connections of the generator")
 	fs.IntVar(&o.perSession, "per-session", 1000, "messages on one connection")
 	fs.IntVar(&o.domains, "domains", 500, "recipient domains")
 	fs.Float64Var(&o.skew, "skew", 0, "weight of domain k is 1/(k+1)^skew; 0 for equal shares")
@@ -84,7 +85,7 @@ type report struct {
 	Ratio        float64 `json:"ratio_to_direct,omitempty"`
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	mode, o, err := parse(args)
 	if err != nil {
 		return err
@@ -116,11 +117,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := json.MarshalIndent(rep, "", "  ")
-	if err != nil {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(rep); err != nil {
 		return err
 	}
-	fmt.Println(string(out))
 	return rep.Check()
 }
 

@@ -2,7 +2,7 @@
 -- 127.0.0.1:2526. Handlers run for each recipient and message, as in a real policy; spools are durable.
 --
 -- Run it:   go run ./cmd/svc --policy examples/load/init.lua
---           go run ./cmd/svcload through --compare --concurrency 256 --count 100000
+--           go run ./cmd/svcload through --compare
 -- You see:  a JSON object with messages_per_second, p50_ms and p99_ms, and ratio_to_direct: the share of what the
 --           generator reaches when it sends straight to the sink.
 
