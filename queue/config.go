@@ -34,14 +34,13 @@ type Config struct {
 	Strategy Strategy `set:"strategy" default:"SingletonTimerWheel"`
 	// Protocol says how messages are delivered; exactly one is set.
 	Protocol Protocol `set:"protocol" default:"{\"smtp\":{}}"`
-	// ProviderName labels metrics of the queue. Unset means the site name.
-	ProviderName *string `set:"provider_name"`
 }
 
 // Refused names settings that are not served yet.
 func (Config) Refused() map[string]string {
 	return map[string]string{
 		"timerwheel_tick_interval": "not served yet: there is no timer wheel per queue",
+		"provider_name":            "not served yet here: set it on the egress path",
 	}
 }
 
@@ -136,6 +135,9 @@ func (Protocol) Refused() map[string]string {
 func (p *Protocol) Validate() error {
 	if p.SMTP == nil {
 		return settings.Fault("protocol", "names no protocol, want {smtp={}}")
+	}
+	if p.SMTP.TreatMXListAsSecure {
+		return settings.Fault("smtp.treat_mx_list_as_secure", "is not served yet: there is no DANE for it to allow")
 	}
 	return nil
 }

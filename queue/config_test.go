@@ -29,7 +29,7 @@ func TestConfigDefaults(t *testing.T) {
 	if c.EgressPool != "unspecified" || c.MaxAge != dur(7*24*time.Hour) || c.RetryInterval != dur(20*time.Minute) ||
 		c.ReapInterval != dur(10*time.Minute) || c.RefreshInterval != dur(time.Minute) || c.RefreshStrategy != Ttl ||
 		c.Strategy != SingletonTimerWheel || c.Protocol.SMTP == nil || c.MaxMessageRate != nil ||
-		c.MaxRetryInterval != nil || c.ProviderName != nil || len(c.ShrinkPolicy) != 0 {
+		c.MaxRetryInterval != nil || len(c.ShrinkPolicy) != 0 {
 		t.Errorf("%+v", c)
 	}
 	if err := c.Validate(); err != nil {
@@ -39,11 +39,11 @@ func TestConfigDefaults(t *testing.T) {
 
 func TestConfigDecode(t *testing.T) {
 	c, err := decode(t, `{"egress_pool":"p","max_age":"3 days","max_message_rate":"100/s","max_retry_interval":"1h",
-		"refresh_strategy":"Epoch","strategy":"SingletonTimerWheelV2","provider_name":"big",
+		"refresh_strategy":"Epoch","strategy":"SingletonTimerWheelV2",
 		"shrink_policy":[{"interval":"1m","policy":"ShrinkData"}],
 		"protocol":{"smtp":{"mx_list":["MX1.example.","mx2.example:2525","[192.0.2.1]:26","[IPv6:2001:db8::1]",
 			{"name":"mx3.example","addr":"192.0.2.3:27"},{"name":"mx4.example","addr":"2001:db8::4"}],
-			"treat_mx_list_as_secure":true}}}`)
+			"treat_mx_list_as_secure":false}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestConfigDecode(t *testing.T) {
 	if got := strings.Join(hosts, " "); got != want {
 		t.Errorf("mx_list %s, want %s", got, want)
 	}
-	if !c.Protocol.SMTP.TreatMXListAsSecure || c.MaxMessageRate == nil || *c.ProviderName != "big" ||
+	if c.Protocol.SMTP.TreatMXListAsSecure || c.MaxMessageRate == nil ||
 		*c.MaxRetryInterval != dur(time.Hour) || c.ShrinkPolicy[0].Policy != ShrinkData {
 		t.Errorf("%+v", c)
 	}
@@ -84,6 +84,8 @@ func TestConfigRefused(t *testing.T) {
 		{`{"timerwheel_tick_interval":"1s"}`, "not served yet"},
 		{`{"protocol":{"maildir_path":"/x"}}`, "not served yet"},
 		{`{"protocol":{"custom_lua":{"constructor":"x"}}}`, "not served yet"},
+		{`{"protocol":{"smtp":{"treat_mx_list_as_secure":true}}}`, "not served yet"},
+		{`{"provider_name":"big"}`, "not served yet"},
 		{`{"protocol":{"xfer":{"target":"http://x"}}}`, "not served yet"},
 		{`{"max_age":"0s"}`, "max_age"},
 		{`{"retry_interval":"0s"}`, "retry_interval"},
