@@ -13,7 +13,7 @@
 // Packages of this module stand on floors and import lower floors only, never their own. A test under
 // cmd/internal/house compares this table with what go list says:
 //
-//	10  cmd/svc  cmd/svcctl  cmd/svcload
+//	10  cmd/svc  cmd/svcload
 //	9   scriptmods
 //	8   scriptmods/*
 //	7   mta/server

@@ -1,6 +1,9 @@
 package mta
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Traits are what is known about the content of a message without looking at it again. They live in memory only: a
 // message that comes back from the spool of an earlier process has none.
@@ -30,12 +33,28 @@ func (t Traits) withHeader(header []byte) Traits {
 	if !plainLines(header) {
 		t &^= PlainLines
 	}
-	for _, c := range header {
-		if c >= 0x80 {
-			return t | Has8Bit
-		}
+	if HighBit(header) {
+		t |= Has8Bit
 	}
 	return t
+}
+
+// HighBit reports whether some byte of b has its high bit set. It looks at 32 bytes at a time.
+func HighBit(b []byte) bool {
+	const high = 0x8080808080808080
+	for len(b) >= 32 {
+		v := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) |
+			binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if v&high != 0 {
+			return true
+		}
+		b = b[32:]
+	}
+	var v byte
+	for _, c := range b {
+		v |= c
+	}
+	return v&0x80 != 0
 }
 
 // plainLines reports whether b consists of whole lines that need no care.

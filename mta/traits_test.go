@@ -45,3 +45,19 @@ func TestTraits(t *testing.T) {
 		t.Errorf("new content has the traits %b", m.Traits())
 	}
 }
+
+func TestHighBit(t *testing.T) {
+	for n := range 100 {
+		b := make([]byte, n)
+		if HighBit(b) {
+			t.Errorf("%d bytes below 0x80", n)
+		}
+		for i := range b {
+			b[i] = 0x80
+			if !HighBit(b) {
+				t.Errorf("byte %d of %d", i, n)
+			}
+			b[i] = 0x7f
+		}
+	}
+}

@@ -8,7 +8,8 @@
 //
 // The server has to route every domain under load.example to the sink; examples/load/init.lua does. The result is one
 // JSON object on standard output. "through" with --compare first measures the direct rate with the same settings and
-// adds the ratio of the two. The exit code is 0 only if nothing was lost or duplicated.
+// adds the ratio of the two. The exit code is 0 only if nothing was lost,
+// duplicated, changed or refused by the server.
 package main
 
 import (
@@ -81,6 +82,7 @@ type report struct {
 	Sizes        []int   `json:"sizes"`
 	Domains      int     `json:"domains"`
 	SinkSessions int     `json:"sink_sessions"`
+	Refused      int     `json:"refused_by_server"`
 	Direct       float64 `json:"direct_messages_per_second,omitempty"`
 	Ratio        float64 `json:"ratio_to_direct,omitempty"`
 }
@@ -121,6 +123,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(rep); err != nil {
 		return err
+	}
+	if rep.Refused > 0 {
+		return fmt.Errorf("the server refused %d of %d messages", rep.Refused, rep.Messages)
 	}
 	return rep.Check()
 }
@@ -165,7 +170,8 @@ func measure(ctx context.Context, o options, sizes []int, sinkAddr, target strin
 	if err := waitFor(ctx, l, o.wait); err != nil {
 		return report{}, err
 	}
-	return report{Result: l.Result(), Sizes: sizes, Domains: o.domains, SinkSessions: sink.Sessions()}, nil
+	return report{Result: l.Result(), Sizes: sizes, Domains: o.domains, SinkSessions: sink.Sessions(),
+		Refused: gen.Refused()}, nil
 }
 
 // waitFor waits until every accepted message reached a final state, or as long as limit.

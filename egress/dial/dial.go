@@ -62,12 +62,6 @@ func (r *Request) usable() bool {
 	return !r.Source.IsValid() || r.Source.Unmap().Is4() == r.Target.Addr().Unmap().Is4()
 }
 
-// Usable says whether a connection from source to target is possible at all; the zero source can reach any target.
-func Usable(source, target netip.Addr) bool {
-	r := Request{Source: source, Target: netip.AddrPortFrom(target, 0)}
-	return r.usable()
-}
-
 func tcp(ctx context.Context, r Request) (net.Conn, error) {
 	var d net.Dialer
 	if r.Source.IsValid() {

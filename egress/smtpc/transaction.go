@@ -59,7 +59,7 @@ func (k *conn) prepare(sender mta.Address) bool {
 	t := &k.tx
 	eight := t.traits&mta.Has8Bit != 0
 	if t.traits&mta.TraitsKnown == 0 {
-		eight = has8bit(t.body)
+		eight = mta.HighBit(t.body)
 	}
 	size := int64(len(t.body))
 	switch {

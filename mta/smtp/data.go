@@ -2,9 +2,10 @@ package smtp
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"slices"
+
+	"example.com/svc/mta"
 )
 
 // DataOptions bounds what [Reader.ReadData] keeps. The zero value has no limits and reads in pieces of 64 KiB.
@@ -150,7 +151,7 @@ func (s *dataScan) count() {
 	b := s.buf[s.mark:s.scan]
 	s.crs += int64(bytes.Count(b, crlf[:1]))
 	if !s.info.Has8bit {
-		s.info.Has8bit = has8bit(b)
+		s.info.Has8bit = mta.HighBit(b)
 	}
 	s.info.Size += int64(len(b))
 	s.mark = s.scan
@@ -202,22 +203,4 @@ func (s *dataScan) more(r *Reader) error {
 func (s *dataScan) finish() DataInfo {
 	s.info.BareCR = s.crs > s.pairs
 	return s.info
-}
-
-// has8bit looks for high bits eight bytes at a time.
-func has8bit(b []byte) bool {
-	const high = 0x8080808080808080
-	for len(b) >= 32 {
-		v := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) |
-			binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
-		if v&high != 0 {
-			return true
-		}
-		b = b[32:]
-	}
-	var v byte
-	for _, c := range b {
-		v |= c
-	}
-	return v&0x80 != 0
 }

@@ -55,7 +55,10 @@ func (s *session) takeContent() {
 		return
 	}
 	s.srv.inst.receivedAll.Inc()
-	s.srv.inst.received.With(service + ":" + s.listener).Inc()
+	if s.received == nil {
+		s.received = s.srv.inst.received.With(service + ":" + s.listener)
+	}
+	s.received.Inc()
 	begin := time.Now()
 	s.process(buf, known)
 	s.srv.inst.process.ObserveSince(begin)

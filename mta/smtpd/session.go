@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/svc/mta"
+	"example.com/svc/mta/metric"
 	"example.com/svc/mta/smtp"
 )
 
@@ -34,9 +35,10 @@ type session struct {
 	log  *slog.Logger
 
 	info     mta.Session
-	listener string    // the local end as text
-	from     string    // the peer as text
-	peer     *mta.Peer // shared by records; replaced, never changed
+	listener string               // the local end as text
+	received *metric.CounterValue // messages through it; nil before the first
+	from     string               // the peer as text
+	peer     *mta.Peer            // shared by records; replaced, never changed
 	domains  map[string]*ListenerDomain
 
 	tx      transaction

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -14,12 +13,7 @@ import (
 	"time"
 
 	"example.com/svc/cmd/internal/load"
-	"example.com/svc/egress"
-	"example.com/svc/mta"
-	"example.com/svc/mta/event"
 	"example.com/svc/mta/server"
-	"example.com/svc/mta/settings"
-	"example.com/svc/queue"
 )
 
 // residentKB returns a field of the status of this process, in kilobytes.
@@ -40,47 +34,6 @@ func residentKB(t testing.TB, field string) int {
 	}
 	t.Fatal("no field ", field)
 	return 0
-}
-
-// closedAddr returns an address that refuses connections until somebody listens there.
-func closedAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// routeTo is a policy that sends all mail to addr.
-func routeTo(t testing.TB, addr string, retry time.Duration) *event.Local {
-	t.Helper()
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mx queue.MXHost
-	if err := mx.UnmarshalText([]byte("[" + host + "]:" + port)); err != nil {
-		t.Fatal(err)
-	}
-	bus := new(event.Local)
-	if err := queue.GetConfig.On(bus, func(context.Context, mta.QueueName) (*queue.Config, error) {
-		c := settings.New(func(c *queue.Config) {
-			c.RetryInterval = settings.Duration(retry)
-			c.Protocol.SMTP = &queue.SMTP{MXList: []queue.MXHost{mx}}
-		})
-		return &c, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := egress.GetPathConfig.On(bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
-		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
-		return &c, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return bus
 }
 
 // TestMemoryOfQueuedMessages queues many messages for a host that is down, with their bodies shrunk to the spool: what

@@ -32,7 +32,6 @@ type world struct {
 	sink   *load.Sink
 	ledger *load.Ledger
 	bus    *event.Local
-	retry  time.Duration
 	edit   func(*server.Config)
 
 	srv  *server.Server
@@ -42,7 +41,7 @@ type world struct {
 // newWorld makes a sink for n messages and the policy that routes all mail to it.
 func newWorld(t testing.TB, n int, tempFail, reject float64) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), ledger: load.NewLedger(n, tempFail, reject), bus: new(event.Local), retry: time.Second}
+	w := &world{dir: t.TempDir(), ledger: load.NewLedger(n, tempFail, reject)}
 	w.sink = &load.Sink{Ledger: w.ledger}
 	if err := w.sink.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -51,8 +50,27 @@ func newWorld(t testing.TB, n int, tempFail, reject float64) *world {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.sink.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
+	w.bus = routeTo(t, w.sink.Addr(), time.Second)
 
-	host, port, err := net.SplitHostPort(w.sink.Addr())
+	return w
+}
+
+// closedAddr returns an address of this machine at which nothing listens.
+func closedAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	return addr
+}
+
+// routeTo is a policy that sends all mail to addr.
+func routeTo(t testing.TB, addr string, retry time.Duration) *event.Local {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,22 +78,23 @@ func newWorld(t testing.TB, n int, tempFail, reject float64) *world {
 	if err := mx.UnmarshalText([]byte("[" + host + "]:" + port)); err != nil {
 		t.Fatal(err)
 	}
-	if err := queue.GetConfig.On(w.bus, func(context.Context, mta.QueueName) (*queue.Config, error) {
+	bus := new(event.Local)
+	if err := queue.GetConfig.On(bus, func(context.Context, mta.QueueName) (*queue.Config, error) {
 		c := settings.New(func(c *queue.Config) {
-			c.RetryInterval = settings.Duration(w.retry)
+			c.RetryInterval = settings.Duration(retry)
 			c.Protocol.SMTP = &queue.SMTP{MXList: []queue.MXHost{mx}}
 		})
 		return &c, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := egress.GetPathConfig.On(w.bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
+	if err := egress.GetPathConfig.On(bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
 		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
 		return &c, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return bus
 }
 
 // config is a server with both listeners, bbolt spools and a log in the folder of the world.
@@ -219,10 +238,9 @@ func TestTwoServers(t *testing.T) {
 func TestRestartRecovers(t *testing.T) {
 	w := newWorld(t, 300, 0, 0)
 	down := true
-	w.retry = time.Hour
 	w.edit = func(c *server.Config) {
 		if down {
-			c.Bus = blackhole(t)
+			c.Bus = routeTo(t, closedAddr(t), time.Hour)
 		}
 	}
 	w.start(t)
@@ -241,39 +259,6 @@ func TestRestartRecovers(t *testing.T) {
 	if r := w.ledger.Result(); r.Check() != nil || r.Delivered != 300 {
 		t.Fatalf("%+v", r)
 	}
-}
-
-// blackhole is a policy whose only host refuses connections.
-func blackhole(t testing.TB) *event.Local {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	host, port, _ := net.SplitHostPort(addr)
-	var mx queue.MXHost
-	if err := mx.UnmarshalText([]byte("[" + host + "]:" + port)); err != nil {
-		t.Fatal(err)
-	}
-	bus := new(event.Local)
-	if err := queue.GetConfig.On(bus, func(context.Context, mta.QueueName) (*queue.Config, error) {
-		c := settings.New(func(c *queue.Config) {
-			c.RetryInterval = settings.Duration(time.Hour)
-			c.Protocol.SMTP = &queue.SMTP{MXList: []queue.MXHost{mx}}
-		})
-		return &c, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := egress.GetPathConfig.On(bus, func(context.Context, egress.PathArgs) (*egress.PathConfig, error) {
-		c := settings.New(func(c *egress.PathConfig) { c.ProhibitedHosts, c.MaxReady = nil, 100_000 })
-		return &c, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return bus
 }
 
 // BenchmarkThrough is one message from the generator through a server with durable spools to the sink.

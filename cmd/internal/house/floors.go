@@ -11,7 +11,7 @@ const module = "example.com/svc"
 // floors maps each package, without the module path, to its floor. A name that ends in "/*" stands for the folders
 // right below it.
 var floors = map[string]int{
-	"cmd/svc": 10, "cmd/svcctl": 10, "cmd/svcload": 10, "cmd/internal/load": 9, "cmd/internal/house": 0,
+	"cmd/svc": 10, "cmd/svcload": 10, "cmd/internal/load": 9, "cmd/internal/house": 0,
 	"scriptmods":   9,
 	"scriptmods/*": 8,
 	"mta/server":   7,

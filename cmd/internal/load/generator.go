@@ -74,7 +74,7 @@ func Domains(n int, skew float64) func(id int) string {
 	}
 }
 
-// Refused returns how many messages got a permanent refusal, Errors how many sessions broke, with the last cause.
+// Refused returns how many messages the server refused for good.
 func (g *Generator) Refused() int { return int(g.refused.Load()) }
 
 // Errors returns how many sessions broke or could not be opened, and the last cause.
